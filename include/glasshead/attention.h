@@ -1,0 +1,118 @@
+// Exact attention. For batch b, query head h, query row i at position p, key j:
+//
+//     s = scale * dot(q[b,h,i], k[b,g,j])          g = h / (heads / kv_heads)
+//     s = softcap * tanh(s / softcap)              when softcap > 0
+//     s = s + bias(b,h,i,j)
+//     allowed(b,h,i,j) ?  s  :  hidden
+//     w = softmax over the allowed j               row by row; a sink joins the sum but has no
+//     value out[b,h,i] = sum_j w_j * v[b,g,j]
+//
+//   AttentionOptions options;
+//   options.mask = Mask::causal();
+//   attend(q, k, v, out, options);
+//
+// Shapes: q [batch, heads, q_len, d_k], k [batch, kv_heads, kv_len, d_k], v [batch, kv_heads,
+// kv_len, d_v], out [batch, heads, q_len, d_v]. heads is a multiple of kv_heads; query heads that
+// share a key/value head are adjacent. Any lengths (0 included), any strides, d_k >= 1, d_v >= 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "glasshead/bias.h"
+#include "glasshead/error.h"
+#include "glasshead/mask.h"
+#include "glasshead/tensor.h"
+
+namespace glasshead {
+
+enum class Align {
+  start,  // query row 0 stands at position 0 (top left)
+  end     // the last query row stands at the last key: query_start = kv_len - q_len (bottom right)
+};
+
+// Where query row 0 stands. Unset means 0 when q_len == kv_len; when they differ and a rule speaks
+// of positions (causal, window, prefix, ALiBi, T5) it must be stated: there is no default guess.
+using QueryStart = std::variant<std::monostate, Align, index_t>;
+
+enum class EmptyRow {
+  zero,  // a row with no allowed key: out 0, weights 0, lse -inf, gradients 0
+  error  // refuse, naming the rows
+};
+
+// Drops weights after softmax with probability p and multiplies the kept ones by 1/(1-p).
+// Counter-based: whether (b,h,i,j) is dropped depends on the seed and these four numbers alone.
+struct Dropout {
+  double p = 0;  // in [0, 1)
+  std::uint64_t seed = 0;
+};
+
+struct AttentionOptions {
+  std::optional<double> scale;  // any finite number; nullopt: 1/sqrt(d_k)
+  Mask mask;                    // who may attend to whom; default: all
+  Bias bias;                    // added after scale and softcap; default: nothing
+  std::vector<double>
+      sinks;  // [heads] or empty: a score that takes part in max and sum and carries no value
+  double softcap = 0;      // > 0: scores are squashed to (-softcap, softcap); 0: off
+  QueryStart query_start;  // where query row 0 stands, when q_len != kv_len
+  EmptyRow empty_row = EmptyRow::zero;
+  Dropout dropout;  // off by default; never on by itself
+};
+
+// The state of each row's softmax, written on request: leave a member's data null for what is not
+// wanted.
+struct RowState {
+  MutableTensor<3>
+      max;  // [batch, heads, q_len] largest allowed score (the sink included); -inf if none
+  MutableTensor<3>
+      sum;  // [batch, heads, q_len] sum of exp(s - max) over allowed keys (and the sink)
+  MutableTensor<3> lse;  // [batch, heads, q_len] max + ln(sum), natural log; -inf if none
+};
+
+// Everything that is wrong with this call, each problem naming its argument, the axis, what was
+// found and what would be right. Empty: attend will run. Reads explicit masks and dense biases (NaN
+// and +inf are refused), never q, k or v.
+std::vector<Problem> check(const ConstTensor<4>& q, const ConstTensor<4>& k,
+                           const ConstTensor<4>& v, const AttentionOptions& options = {});
+
+// Computes out (and rows on request) from q, k, v, which share one dtype: f64, f32, bf16 or f16;
+// out may be of any of these and is rounded to once. Compute type: f64 for f64 input, else f32. q
+// is scaled before the product. Sums over keys are made in blocks of 128, then in order. Promise:
+// hidden keys and values are never read into a result, whatever they hold; NaN in a visible q, k or
+// v gives NaN in exactly the rows that see it; a score of -inf through the data has weight 0.
+// Throws ShapeError or OptionError with every problem `check` finds, and those of out and rows.
+// out and rows must not overlap q, k, v or each other.
+void attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
+            const MutableTensor<4>& out, const AttentionOptions& options = {},
+            const RowState& rows = {});
+
+// A block of the weights: query heads [head_begin, head_end) and rows [row_begin, row_end) of every
+// batch.
+struct RowRange {
+  index_t head_begin = 0, head_end = 0;
+  index_t row_begin = 0, row_end = 0;
+};
+
+// Weights before dropout, exp(s - max)/sum recomputed from q, k: weights [batch, head_end -
+// head_begin, row_end - row_begin, kv_len]; exactly 0 where hidden. Same arithmetic and errors as
+// attend.
+void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
+                       const AttentionOptions& options, const RowRange& range,
+                       const MutableTensor<4>& weights);
+
+// Gradients of L with respect to q, k, v, given d_out = dL/dout, by the readable path:
+//     dv_j = sum_i w_ij d_out_i        dw_ij = dot(d_out_i, v_j)     (dropout: both times its
+//     factor) ds_ij = w_ij (dw_ij - sum_j w_ij dw_ij) dq_i = scale * sum_j ds'_ij k_j  dk_j = scale
+//     * sum_i ds'_ij q_i     s' before softcap
+// dq, dk, dv have the shapes of q, k, v. Computes in f64 whatever the dtype. Rows without a key
+// give 0.
+struct Gradients {
+  MutableTensor<4> dq, dk, dv;
+};
+void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const ConstTensor<4>& k,
+                     const ConstTensor<4>& v, const Gradients& gradients,
+                     const AttentionOptions& options = {});
+
+}  // namespace glasshead
