@@ -1,0 +1,50 @@
+# Two commands: `make demo` builds and shows the main job; `make test` builds and passes every test.
+# Each first installs what is missing (Debian packages, by name; asks for root only then).
+.DELETE_ON_ERROR:
+.PHONY: help demo test build setup dev asan fuzz wasm coverage format lint clean
+
+help:
+	@echo 'make demo      install what is missing, build, and trace attention on three tokens'
+	@echo 'make test      install what is missing, build, and run every test'
+	@echo 'make build     the release tree in build/release, the command in build/release/bin/glasshead'
+	@echo 'make dev       the debug tree with clang-19'
+	@echo 'make wasm      the WebAssembly module in build/wasm/bin'
+	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
+	@echo 'make coverage  line coverage of src/ as text'
+	@echo 'make format    clang-format-19 on every source; make lint: clang-tidy-19'
+
+setup:
+	@tools/setup.sh
+
+build release: setup
+	@cmake --preset release >/dev/null
+	cmake --build --preset release
+
+dev asan wasm: setup
+	cmake --preset $@
+	cmake --build --preset $@
+
+demo: build
+	@tools/demo.sh build/release/bin/glasshead
+
+test: setup
+	@tools/test.sh
+
+fuzz: setup
+	cmake --preset fuzz
+	cmake --build --preset fuzz
+	@tools/fuzz.sh build/fuzz/bin 60
+
+coverage: setup
+	cmake --preset coverage
+	cmake --build --preset coverage
+	@tools/coverage.sh build/coverage
+
+format:
+	@git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
+
+lint: dev
+	@tools/lint.sh build/dev
+
+clean:
+	rm -rf build

@@ -1,0 +1,121 @@
+"""Who may include what. `includes_test.py SOURCE_DIR` reads every source and header and prints each breach."""
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
+
+# The layers: a folder of src/ may include itself, these folders, and the public headers.
+MAY_INCLUDE = {
+    "base": set(),
+    "core": {"base"},
+    "formats": {"base"},
+    "nn": {"base", "core"},
+    "wire": {"base", "core", "nn"},
+    "doctor": {"base", "core", "nn", "wire"},
+}
+# Libraries that a folder may use beside std.
+MAY_USE = {
+    "base": set(), "core": {"fmt"}, "formats": {"fmt", "nlohmann"}, "nn": {"fmt"},
+    "wire": {"fmt", "nlohmann"}, "doctor": {"fmt", "nlohmann"},
+}
+# Standard headers that break a promise: another machine's bits, output, or the WebAssembly build.
+FORBIDDEN_STD = {"iostream", "random", "regex", "thread", "mutex", "filesystem", "unordered_map",
+                 "unordered_set", "future", "locale", "csignal", "chrono"}
+FORMATS_MAY = {"filesystem"}  # formats reads and writes files and is not in the WebAssembly module
+INTRINSICS = re.compile(r"\b(immintrin|x86intrin|arm_neon|emmintrin|cpuid)\.h\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+
+def sources(folder):
+    return sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in {".h", ".cc"})
+
+
+def includes(path):
+    return INCLUDE.findall(path.read_text(encoding="utf-8"))
+
+
+def code(path):
+    """The text without comments and string literals."""
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r'R"(\w*)\(.*?\)\1"', '""', text, flags=re.S)
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    return re.sub(r"//[^\n]*", " ", text)
+
+
+class Layers(unittest.TestCase):
+    def test_every_folder_of_src_has_its_row(self):
+        folders = {p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
+        self.assertEqual(folders, set(MAY_INCLUDE))
+
+    def test_folders_include_only_lower_layers(self):
+        breaches = []
+        for folder, lower in MAY_INCLUDE.items():
+            for path in sources(f"src/{folder}"):
+                for quote, name in includes(path):
+                    top = name.split("/")[0]
+                    if quote == '"' and top not in lower | {folder, "glasshead"}:
+                        breaches.append(f"{path.relative_to(ROOT)} includes {name}")
+                    if quote == "<" and "/" in name and top not in MAY_USE[folder]:
+                        breaches.append(f"{path.relative_to(ROOT)} uses {name}")
+        self.assertEqual(breaches, [])
+
+    def test_public_headers_include_only_std_and_each_other(self):
+        breaches = [f"{path.name} includes {name}" for path in sources("include/glasshead")
+                    for quote, name in includes(path)
+                    if (quote == '"' and not name.startswith("glasshead/"))
+                    or (quote == "<" and ("/" in name or name.endswith(".h")))]
+        self.assertEqual(breaches, [])
+
+    def test_programs_and_bindings_use_the_public_interface(self):
+        breaches = []
+        for folder in ("apps/cli", "bindings"):
+            for path in sources(folder):
+                for quote, name in includes(path):
+                    top = name.split("/")[0]
+                    if quote == '"' and top not in {"glasshead", "wire", "doctor", "cli", "wasm"} and "/" in name:
+                        breaches.append(f"{path.relative_to(ROOT)} includes {name}")
+        self.assertEqual(breaches, [])
+
+    def test_examples_include_only_public_headers(self):
+        breaches = [f"{path.name} includes {name}" for path in sources("examples")
+                    for quote, name in includes(path) if quote == '"' and not name.startswith("glasshead/")]
+        self.assertEqual(breaches, [])
+
+    def test_intrinsics_stay_in_their_room(self):
+        allowed = {ROOT / "src/base/cpu.cc"}
+        breaches = [str(p.relative_to(ROOT)) for folder in ("src", "include", "apps")
+                    for p in sources(folder) if p not in allowed and INTRINSICS.search(p.read_text())]
+        self.assertEqual(breaches, [])
+
+    def test_no_standard_header_that_breaks_a_promise(self):
+        breaches = []
+        for folder in MAY_INCLUDE:
+            for path in sources(f"src/{folder}"):
+                for quote, name in includes(path):
+                    if quote == "<" and name in FORBIDDEN_STD - (FORMATS_MAY if folder == "formats" else set()):
+                        breaches.append(f"{path.relative_to(ROOT)} includes <{name}>")
+        self.assertEqual(breaches, [])
+
+    def test_one_place_throws_and_nothing_prints_or_exits(self):
+        forbidden = re.compile(r"\b(throw|try|catch|abort|exit|_Exit|printf|fprintf|puts|getenv|rand|srand)\b\s*[({;A-Za-z]")
+        breaches = []
+        for folder in MAY_INCLUDE:
+            for path in sources(f"src/{folder}"):
+                if path == ROOT / "src/base/fail.cc":
+                    continue
+                for number, line in enumerate(code(path).splitlines(), 1):
+                    if forbidden.search(line):
+                        breaches.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+        self.assertEqual(breaches, [])
+
+    def test_files_are_short(self):
+        long = {str(p.relative_to(ROOT)): n for folder in ("src", "include", "apps", "tests", "bindings")
+                for p in sources(folder) if (n := len(p.read_text().splitlines())) > 800}
+        self.assertEqual(long, {})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the fast
+# tests under AddressSanitizer and UBSan; 60 seconds of each fuzz target; the formatting. What each part took
+# stands before the closing line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+jobs=$(nproc)
+log=build/test-logs
+mkdir -p "$log"
+failed=()
+
+part() {  # part NAME COMMAND...
+  local name=$1 start=$SECONDS
+  shift
+  if "$@" >"$log/$name.log" 2>&1; then
+    printf '%-28s ok      %4d s\n' "$name" $((SECONDS - start))
+  else
+    printf '%-28s FAILED  %4d s   (the end of %s)\n' "$name" $((SECONDS - start)) "$log/$name.log"
+    tail -n 60 "$log/$name.log"
+    failed+=("$name")
+  fi
+}
+
+build() { cmake --preset "$1" && cmake --build --preset "$1"; }
+formatted() { git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror; }
+
+part build-release build release
+part build-dev build dev
+part build-wasm build wasm
+part format formatted
+if [ -z "${SKIP_SANITIZERS:-}" ]; then
+  part build-asan build asan
+  part asan ctest --preset asan -j "$jobs"
+  part build-fuzz build fuzz
+  part fuzz tools/fuzz.sh build/fuzz/bin "${FUZZ_SECONDS:-60}"
+  part lint tools/lint.sh build/dev
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "failed before the tests: ${failed[*]}"
+fi
+ctest --preset release -j "$jobs" || failed+=(release)
+[ ${#failed[@]} -eq 0 ]
