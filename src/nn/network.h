@@ -21,6 +21,8 @@
 
 #include "glasshead/attention.h"
 #include "glasshead/trace.h"
+#include "nn/activation.h"
+#include "nn/rope.h"
 
 namespace glasshead::nn {
 
@@ -46,8 +48,6 @@ enum class NormPlacement {
   post
 };  // norm(x) feeds the sub-layer, or the norm follows the residual
 
-enum class Activation { none, relu, gelu, gelu_tanh, silu };
-
 // one linear layer:  x·up                            (down and gate empty, activation none)
 // two:               act(x·up)·down
 // gated:             (act(x·gate) ∘ (x·up))·down     (Shazeer 2020)
@@ -56,15 +56,6 @@ struct FeedForward {
   Projection gate;
   Projection down;
   Activation activation = Activation::none;
-};
-
-enum class RopePairing { halves, adjacent };  // turns (i, i + rotary/2), or (2i, 2i + 1)
-
-// Rotary positions (Su et al. 2021): pair i of a vector at position p turns by p·base^(-2i/rotary).
-struct Rope {
-  RopePairing pairing = RopePairing::halves;
-  double base = 10000;
-  index_t rotary = 0;  // how many leading coordinates turn; 0: all of d_k
 };
 
 enum class PositionKind { none, sinusoidal, learned };
