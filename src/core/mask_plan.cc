@@ -1,0 +1,209 @@
+#include "core/mask_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace glasshead {
+namespace {
+
+constexpr index_t kLast = std::numeric_limits<index_t>::max();
+constexpr index_t kFirst = std::numeric_limits<index_t>::min();
+
+// Windows may be as wide as index_t allows: their ends stop at the ends of index_t.
+index_t saturating_add(index_t a, index_t b) {
+  index_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return b > 0 ? kLast : kFirst;
+  return sum;
+}
+
+index_t saturating_sub(index_t a, index_t b) {
+  index_t difference = 0;
+  if (__builtin_sub_overflow(a, b, &difference)) return b > 0 ? kFirst : kLast;
+  return difference;
+}
+
+// One length for all, or one per batch entry.
+index_t length_of(const std::vector<index_t>& lengths, index_t b) {
+  return lengths.size() == 1 ? lengths[0] : lengths[static_cast<std::size_t>(b)];
+}
+
+bool hides(const BroadcastRow& bias, index_t j) {
+  return bias.load(j) == -std::numeric_limits<double>::infinity();
+}
+
+// A row's query as the parts of a mask see it.
+struct Query {
+  index_t b, h, i, position;
+  PairShape shape;
+};
+
+// The interval of keys that a part with an interval's shape allows; for other parts, all keys.
+KeyRange interval(const Mask::Causal&, const Query& query) {
+  return {0, saturating_add(query.position, 1)};
+}
+KeyRange interval(const Mask::Window& window, const Query& query) {
+  const index_t begin = window.left ? saturating_sub(query.position, *window.left) : 0;
+  const index_t end =
+      window.right ? saturating_add(saturating_add(query.position, *window.right), 1) : kLast;
+  return {begin, end};
+}
+KeyRange interval(const Mask::KeyLengths& part, const Query& query) {
+  return {0, length_of(part.lengths, query.b)};
+}
+KeyRange interval(const Mask::Segments&, const Query&) { return {0, kLast}; }
+KeyRange interval(const Mask::Prefix& part, const Query& query) {
+  return {0, std::max(length_of(part.lengths, query.b), saturating_add(query.position, 1))};
+}
+KeyRange interval(const Mask::Explicit&, const Query&) { return {0, kLast}; }
+
+// Calls hide(j) for every key of `keys` that the part hides without having an interval's shape.
+template <class Hide>
+void hide_inside(const Mask::Segments& part, const Query& query, KeyRange keys, const Hide& hide) {
+  const index_t row = part.batch == 1 ? 0 : query.b;
+  const index_t own = part.query_ids[static_cast<std::size_t>(row * query.shape.q_len + query.i)];
+  for (index_t j = keys.begin; j < keys.end; ++j) {
+    if (part.key_ids[static_cast<std::size_t>(row * query.shape.kv_len + j)] != own) hide(j);
+  }
+}
+template <class Hide>
+void hide_inside(const Mask::Explicit& part, const Query& query, KeyRange keys, const Hide& hide) {
+  const BroadcastRow row = broadcast_row(part.allowed, query.b, query.h, query.i);
+  const auto* flags = static_cast<const std::uint8_t*>(row.data) + row.offset;
+  for (index_t j = keys.begin; j < keys.end; ++j) {
+    if (flags[j * row.step] == 0) hide(j);
+  }
+}
+template <class Part, class Hide>
+void hide_inside(const Part&, const Query&, KeyRange, const Hide&) {}
+
+Reason reason_of(const Mask::Part& part) {
+  constexpr Reason kReasons[] = {Reason::causal,   Reason::window, Reason::padding,
+                                 Reason::segments, Reason::prefix, Reason::mask};
+  static_assert(std::size(kReasons) == std::variant_size_v<Mask::Part>);
+  return kReasons[part.index()];
+}
+
+}  // namespace
+
+const char* name(Reason reason) {
+  switch (reason) {
+    case Reason::causal:
+      return "causal";
+    case Reason::window:
+      return "window";
+    case Reason::padding:
+      return "padding";
+    case Reason::segments:
+      return "segments";
+    case Reason::prefix:
+      return "prefix";
+    case Reason::mask:
+      return "mask";
+    case Reason::bias:
+      return "bias";
+  }
+  return "";
+}
+
+std::vector<std::string> Reasons::names() const {
+  std::vector<std::string> list;
+  for (int bit = 1; bit <= static_cast<int>(Reason::bias); bit *= 2) {
+    const auto reason = static_cast<Reason>(bit);
+    if (has(reason)) list.emplace_back(name(reason));
+  }
+  return list;
+}
+
+index_t resolve_query_start(const QueryStart& query_start, index_t q_len, index_t kv_len) {
+  if (const auto* position = std::get_if<index_t>(&query_start)) return *position;
+  const auto* align = std::get_if<Align>(&query_start);
+  return align != nullptr && *align == Align::end ? kv_len - q_len : 0;
+}
+
+BroadcastRow broadcast_row(const Broadcast& values, index_t b, index_t h, index_t i) {
+  BroadcastRow row{values.data, values.dtype, 0, 0};
+  const index_t at[4] = {b, h, i, 0};
+  for (int n = 0; n < values.rank; ++n) {
+    const auto axis = static_cast<std::size_t>(n);
+    const int full = 4 - values.rank + n;  // right-aligned
+    if (values.shape[axis] == 1) continue;
+    if (full == 3)
+      row.step = values.strides[axis];
+    else
+      row.offset += at[full] * values.strides[axis];
+  }
+  return row;
+}
+
+MaskPlan::MaskPlan(const AttentionOptions& options, const PairShape& shape)
+    : mask_(options.mask),
+      shape_(shape),
+      query_start_(resolve_query_start(options.query_start, shape.q_len, shape.kv_len)) {
+  for (const Bias::Term& term : options.bias.terms()) {
+    if (const auto* dense = std::get_if<Bias::Dense>(&term)) dense_.push_back(dense->values);
+  }
+}
+
+Reasons MaskPlan::reasons(index_t b, index_t h, index_t i, index_t j) const {
+  Reasons found;
+  const Query query{b, h, i, position(i), shape_};
+  for (const Mask::Part& part : mask_.parts()) {
+    std::visit(
+        [&](const auto& rule) {
+          const KeyRange keys = interval(rule, query);
+          bool is_hidden = j < keys.begin || j >= keys.end;
+          hide_inside(rule, query, {j, j + 1}, [&](index_t) { is_hidden = true; });
+          if (is_hidden) found.add(reason_of(part));
+        },
+        part);
+  }
+  for (const Broadcast& values : dense_) {
+    if (hides(broadcast_row(values, b, h, i), j)) found.add(Reason::bias);
+  }
+  return found;
+}
+
+KeyRange MaskPlan::key_range(index_t b, index_t h, index_t i) const {
+  KeyRange all{0, shape_.kv_len};
+  const Query query{b, h, i, position(i), shape_};
+  for (const Mask::Part& part : mask_.parts()) {
+    const KeyRange keys = std::visit([&](const auto& rule) { return interval(rule, query); }, part);
+    all.begin = std::max(all.begin, keys.begin);
+    all.end = std::min(all.end, keys.end);
+  }
+  return all.is_empty() ? KeyRange{} : all;
+}
+
+index_t MaskPlan::fill_row(index_t b, index_t h, index_t i, KeyRange keys,
+                           std::uint8_t* allowed) const {
+  if (keys.is_empty()) return 0;
+  const KeyRange inside = key_range(b, h, i);
+  for (index_t j = keys.begin; j < keys.end; ++j)
+    allowed[j] = j >= inside.begin && j < inside.end ? 1 : 0;
+  const Query query{b, h, i, position(i), shape_};
+  for (const Mask::Part& part : mask_.parts()) {
+    std::visit(
+        [&](const auto& rule) {
+          hide_inside(rule, query, keys, [&](index_t j) { allowed[j] = 0; });
+        },
+        part);
+  }
+  for (const Broadcast& values : dense_) {
+    const BroadcastRow row = broadcast_row(values, b, h, i);
+    for (index_t j = keys.begin; j < keys.end; ++j) {
+      if (hides(row, j)) allowed[j] = 0;
+    }
+  }
+  index_t count = 0;
+  for (index_t j = keys.begin; j < keys.end; ++j) count += allowed[j];
+  return count;
+}
+
+index_t MaskPlan::count_allowed(index_t b, index_t h, index_t i) const {
+  std::vector<std::uint8_t> flags(static_cast<std::size_t>(shape_.kv_len));
+  return fill_row(b, h, i, key_range(b, h, i), flags.data());
+}
+
+}  // namespace glasshead
