@@ -65,7 +65,13 @@ void set_number(Step& step, std::string_view key, double value);
 struct StepArgs {
   const Step& step;
   std::span<const TraceTensor* const> inputs;
+  // inputs[0] once more when no later step reads it, so that an operation may reuse its memory for
+  // the result (take_first); else null.
+  TraceTensor* spare = nullptr;
 };
+
+// A copy of inputs[0], or, when it is spare, inputs[0] itself, moved out.
+TraceTensor take_first(const StepArgs& args);
 
 // One computed step.
 struct TracedStep {
@@ -86,25 +92,33 @@ struct Trace {
 };
 
 // The steps of one attention over the taps "q", "k", "v", each [batch, heads, length, size] with
-// leading axes of size 1 dropped at will (rank 2 to 4; every output has the rank of q): scores,
-// scaled, [capped], [biased], [masked], row_max, exp, row_sum, lse, weights, [dropped], out. A step
-// whose option is off is left out. `prefix` is put before every tap it writes and before q, k, v.
+// leading axes of size 1 dropped at will (rank 2 to 4). Matrices have the rank of q, their last two
+// axes being [q_len, kv_len], or [q_len, d_v] for out; row_max, row_sum and lse have one axis less,
+// ending in [q_len]. A step whose option is off is left out. `prefix` is put before every tap it
+// writes and before q, k, v.
 //
 //   scores   S = Q·Kᵀ                     reads q k
 //   scaled   Z = S · scale                number "scale"
 //   capped   softcap · tanh(Z / softcap)  number "softcap"
-//   biased   Z + bias
-//   masked   hidden pairs become -inf
-//   row_max  largest of the row           number "sink" per head comes from options
-//   exp      exp(Z - row_max)             number "shift": 1; 0 leaves the maximum in. Hidden pairs:
-//   0 row_sum  sum over the keys, blocks of 128 then in order lse      row_max + ln(row_sum)
-//   weights  exp / row_sum                a row whose sum is 0 stays 0
+//   biased   Z + bias                     the bias of the options
+//   masked   hidden pairs become -inf     the mask of the options
+//   row_max  largest of the row           and of the head's sink; -inf: the row has no key
+//   exp      exp(Z - row_max)             number "shift": 1; hidden pairs: 0
+//   row_sum  sum over the keys            blocks of 128 then in order, then the sink; "shift"
+//   lse      row_max + ln(row_sum)        number "shift"
+//   weights  exp / row_sum                number "shift"; a row without a key stays 0
 //   dropped  weights kept with probability 1-p, times 1/(1-p)
 //   out      O = A·V                      hidden pairs are skipped, not multiplied by 0
+//
+// "shift" 0 in all four of its steps is softmax without subtracting the maximum: it overflows to
+// inf and NaN above 709.78, and a row without a key is 0/0.
+// With EmptyRow::error, row_max throws OptionError naming the rows without a key and sink.
 std::vector<Step> steps(const AttentionOptions& options, index_t d_k,
                         const std::string& prefix = {});
 
-// Runs any list of steps over named inputs, keeping every value.
+// Runs any list of steps over named inputs, keeping every value. A step reads the latest value of a
+// name. Throws OptionError for a tap that nothing writes, ShapeError for shapes that a step cannot
+// take.
 Trace run_steps(std::span<const Step> list,
                 std::vector<std::pair<std::string, TraceTensor>> inputs);
 // The same, handing each value on as it is made and keeping only what later steps still read:
