@@ -1,0 +1,18 @@
+// Any bytes are refused with a reason, or read; what is read is written and read again unchanged.
+#include <cstdint>
+#include <cstdlib>
+
+#include "glasshead/tensor_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace glasshead;
+  FileTensor tensor, again;
+  std::vector<Problem> problems;
+  if (!parse_npy({reinterpret_cast<const std::byte*>(data), size}, tensor, problems)) {
+    if (problems.empty()) std::abort();
+    return 0;
+  }
+  if (!problems.empty() || !parse_npy(npy_bytes(tensor), again, problems)) std::abort();
+  if (!(tensor == again)) std::abort();
+  return 0;
+}
