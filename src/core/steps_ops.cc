@@ -6,8 +6,8 @@
 
 #include "base/fail.h"
 #include "base/math.h"
+#include "base/random.h"
 #include "core/bias_plan.h"
-#include "core/dropout.h"
 #include "core/mask_plan.h"
 #include "core/rows.h"
 #include "core/steps.h"
@@ -250,10 +250,12 @@ TraceTensor run_dropped(const StepArgs& args) {
   const Matrices m = matrices_of(args, 0);
   TraceTensor kept = take_first(args);
   if (!args.step.options) return kept;
+  const Dropout& dropout = args.step.options->dropout;
+  const double enlarged = 1.0 / (1.0 - dropout.p);
   double* next = kept.values.data();
   for_each_row(m, [&](index_t b, index_t h, index_t i) {
     for (index_t j = 0; j < m.columns; ++j, ++next)
-      *next *= dropout_factor(args.step.options->dropout, b, h, i, j);
+      *next = dropped(dropout.seed, {b, h, i, j}, dropout.p) ? 0 : *next * enlarged;
   });
   return kept;
 }
