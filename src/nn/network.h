@@ -7,16 +7,49 @@
 //   net.blocks[0].attention.query = {"W_Q", ""};   // q = X·W_Q
 //   auto list = nn::steps(net, shapes_of(inputs));
 //
-// Taps written for a single block: [ids -> X,] [positions -> x0,] q k v, [q_heads k_heads v_heads,]
-// [q_rotated k_rotated,] scores ... out, [concat,] [projected,] ... With several blocks each tap of
-// block n is called "block.<n>.<tap>". A description of more than one row of text runs all rows at
-// once.
+// Taps, in the order in which they are written; each only where the description asks for it. n rows
+// of X, m rows of keys (n, or those of "context").
+//
+//   X                  [n, d_model]          lookup: row `id` of the embedding, for each id
+//   x0                 [n, d_model]          X + positions
+//   of each block, called "block.<n>.<tap>" when there are several:
+//   attention_normed   [n, d_model]          placement pre: the norm of the block's input
+//   q                  [n, heads·d_k]        k [m, kv_heads·d_k]     v [m, kv_heads·d_v]
+//   q_heads            [heads, n, d_k]       heads > 1; k_heads, v_heads [kv_heads, m, ...]
+//   q_rotated          as q or q_heads       rope; k_rotated
+//   k_cache v_cache    as k and v above      generate.h: earlier rows and the new ones
+//   scores ... out     as in trace.h         [heads,] n, m or d_v
+//   concat             [n, heads·d_v]        heads > 1
+//   projected          [n, d_out]            W_O
+//   residual           [n, d_model]          the block's input + the above
+//   attention_normed   [n, d_model]          placement post
+//   cross.<tap>                              cross_attention: all of the above once more
+//   ff_normed          [n, d_model]          placement pre
+//   ff_gate            [n, d_ff]             gated
+//   ff_gate_activated  [n, d_ff]             gated, with an activation
+//   ff_up              [n, d_ff]             two layers or gated
+//   ff_activated       [n, d_ff]             act(ff_up), or act(ff_gate) ∘ ff_up
+//   ff_out             [n, d_out]            the last (or only) linear layer
+//   ff_residual        [n, d_model]          what went into the feed-forward + ff_out
+//   ff_normed          [n, d_model]          placement post
+//   after the last block:
+//   final_normed       [n, d_model]
+//   logits             [n, vocab]
+//   logits_capped      [n, vocab]
+//   probabilities      [n, vocab]
+//   next_token         [n]                   the largest; of equal ones the lowest index
+//
+// Inputs that have fixed names: "X" when no ids are given, "context" [m, d_context] for
+// cross-attention. All n rows of a text are run at once.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "glasshead/attention.h"
@@ -108,11 +141,20 @@ struct Network {
 
 using Shapes = std::map<std::string, std::vector<index_t>>;  // tap -> shape of every input
 
-// Everything that does not fit: where is the tap ("W_K", "block.1.W_Q"), what names both shapes and
-// the axis.
+Shapes shapes_of(const std::vector<std::pair<std::string, TraceTensor>>& inputs);
+
+// Everything that does not fit. `where` is the input's tap ("W_K", "block.1.W_Q"), or, for what is
+// no input, the field: "attention.heads", "attention.mask", "positions"; "block.1.attention.heads"
+// with several blocks, "cross_attention." for the second attention. `what` names both shapes and
+// the axis: "3x2 where X is 3x2: rows must equal d_model = 2". A problem is reported once, where
+// it is; what follows from it is not.
 std::vector<Problem> check(const Network& network, const Shapes& inputs);
 
-// The steps in order. The description must have passed `check`.
+// The steps in order. Refuses (ShapeError) a description that `check` finds problems in.
 std::vector<Step> steps(const Network& network, const Shapes& inputs);
+
+// The table of this folder's operations, and the one of an id ("residual"), null if there is none.
+std::span<const Op> ops();
+const Op* find_op(std::string_view id);
 
 }  // namespace glasshead::nn
