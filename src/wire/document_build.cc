@@ -1,0 +1,368 @@
+#include "wire/document_build.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "wire/document_notes.h"
+#include "wire/document_tables.h"
+
+namespace glasshead::wire {
+namespace {
+
+constexpr std::array<const char*, 5> kPairLeaves{"scores", "scaled", "capped", "biased", "masked"};
+
+bool is_pair_leaf(const std::string& leaf) {
+  return std::find(kPairLeaves.begin(), kPairLeaves.end(), leaf) != kPairLeaves.end();
+}
+bool is_softmax_leaf(const std::string& leaf) {
+  return leaf == "row_max" || leaf == "exp" || leaf == "row_sum" || leaf == "lse";
+}
+bool is_qkv(const std::string& leaf) { return leaf == "q" || leaf == "k" || leaf == "v"; }
+bool is_key_side(const std::string& leaf) {
+  return !leaf.empty() && (leaf[0] == 'k' || leaf[0] == 'v') &&
+         (leaf.size() == 1 || leaf[1] == '_');
+}
+bool is_vocabulary_row(const std::string& leaf) {
+  return leaf == "logits" || leaf == "probabilities" || leaf == "logits_capped";
+}
+
+// "q_heads" -> "Q", "k" -> "K": what formulas call a projection.
+std::string letter_of(const std::string& leaf) {
+  return std::string(1, static_cast<char>(leaf[0] - 'a' + 'A'));
+}
+
+class Builder {
+ public:
+  Builder(const Case& c, const Trace& trace, const DocumentOptions& options)
+      : case_(c), trace_(trace), options_(options), parts_(attentions(trace)) {}
+
+  Document build() {
+    describe(document_, case_, trace_, parts_, options_);
+    add_given();
+    for (std::size_t at = 0; at < trace_.steps.size();) at = add_group(at);
+    add_checks(document_, trace_, parts_);
+    add_footnotes(document_, case_, options_);
+    return std::move(document_);
+  }
+
+ private:
+  const Step& step(std::size_t at) const { return trace_.steps[at].step; }
+  std::string leaf(std::size_t at) const { return leaf_of(step(at).tap); }
+  const TraceTensor& value(std::size_t at) const { return trace_.steps[at].value; }
+
+  const AttentionPart* part_of(const std::string& tap) const {
+    const std::string prefix = prefix_of(tap);
+    for (const AttentionPart& part : parts_)
+      if (part.prefix == prefix) return &part;
+    return nullptr;
+  }
+
+  // "block 0: scores"
+  std::string titled(const std::string& tap, const std::string& title) const {
+    const std::string prefix = prefix_of(tap);
+    if (prefix.empty()) return title;
+    std::string words = prefix.substr(0, prefix.size() - 1);
+    std::replace(words.begin(), words.end(), '.', ' ');
+    return words + " " + title;
+  }
+
+  Section& add_section(const std::string& tap, const std::string& title) {
+    document_.sections.emplace_back();
+    Section& section = document_.sections.back();
+    section.number = ++number_;
+    section.title = titled(tap, title);
+    return section;
+  }
+
+  TableSource source(const std::string& tap, const TraceTensor& tensor) const {
+    TableSource from;
+    from.tap = tap;
+    from.value = &tensor;
+    const std::string name = leaf_of(tap);
+    from.row_labels = is_key_side(name) ? case_.key_labels : case_.query_labels;
+    from.are_rows_queries = !is_key_side(name);
+    if (is_vocabulary_row(name)) from.column_labels = case_.vocabulary;
+    return from;
+  }
+
+  void add_given();
+  std::size_t add_group(std::size_t at);
+  std::size_t add_projections(std::size_t at);
+  std::size_t add_pairs(std::size_t at);
+  std::size_t add_softmax(std::size_t at);
+  std::size_t add_weights(std::size_t at);
+  std::size_t add_out(std::size_t at);
+  std::size_t add_other(std::size_t at);
+  std::string pair_remark(const AttentionPart& part) const;
+  std::string out_note(const Table& weights, const Table& v, const Table& out,
+                       std::size_t row) const;
+
+  const Case& case_;
+  const Trace& trace_;
+  const DocumentOptions& options_;
+  std::vector<AttentionPart> parts_;
+  Document document_;
+  int number_ = 0;
+};
+
+// The matrices given, but for those that stand elsewhere or say nothing (an identity).
+void Builder::add_given() {
+  Section section;
+  section.title = "given";
+  for (const auto& [tap, tensor] : trace_.inputs) {
+    TableSource from;
+    from.tap = tap;
+    from.name = tap;
+    from.value = &tensor;
+    from.kind = TableKind::given;
+    const Matrices matrices = matrices_of(tensor.shape);
+    const std::string name = leaf_of(tap);
+    if (tap == "X" || name == "q" || name == "x") from.row_labels = case_.query_labels;
+    if (name == "k" || name == "v" || tap == "context") from.row_labels = case_.key_labels;
+    if (matrices.rows == static_cast<index_t>(case_.vocabulary.size()) && from.row_labels.empty())
+      from.row_labels = case_.vocabulary;
+    for (Table& table : make_tables(from, case_, options_)) {
+      table.is_repeated = stands_elsewhere(tensor, trace_);
+      section.tables.push_back(std::move(table));
+    }
+  }
+  if (!section.tables.empty()) document_.sections.push_back(std::move(section));
+}
+
+std::size_t Builder::add_group(std::size_t at) {
+  const std::string name = leaf(at);
+  if (is_qkv(name)) return add_projections(at);
+  if (is_pair_leaf(name) && part_of(step(at).tap)) return add_pairs(at);
+  if (is_softmax_leaf(name) && part_of(step(at).tap)) return add_softmax(at);
+  if (name == "weights" || name == "probabilities") return add_weights(at);
+  if (name == "out" && part_of(step(at).tap)) return add_out(at);
+  return add_other(at);
+}
+
+std::size_t Builder::add_projections(std::size_t at) {
+  Section& section = add_section(step(at).tap, "project");
+  section.layout = Section::Layout::compact;
+  const std::string prefix = prefix_of(step(at).tap);
+  std::vector<std::string> shapes;
+  for (; at < trace_.steps.size() && is_qkv(leaf(at)) && prefix_of(step(at).tap) == prefix; ++at) {
+    const std::string letter = letter_of(leaf(at));
+    std::string right;
+    for (std::size_t n = 0; n < step(at).reads.size(); ++n)
+      right += (n == 0 ? "" : n == 1 ? "·" : " + ") + step(at).reads[n];
+    section.formula += (section.formula.empty() ? "" : "  ") + letter + " = " + right;
+    section.latex += (section.latex.empty() ? "" : ",\\quad ") + projection_latex(letter, step(at));
+    TableSource from = source(step(at).tap, value(at));
+    from.name = letter;
+    from.symbol = letter;
+    for (Table& table : make_tables(from, case_, options_))
+      section.tables.push_back(std::move(table));
+    shapes.push_back(shape_words(value(at).shape));
+  }
+  const bool is_one = std::all_of(shapes.begin(), shapes.end(),
+                                  [&](const std::string& s) { return s == shapes.front(); });
+  for (std::size_t n = 0; n < shapes.size() && !is_one; ++n)
+    section.shape += (n == 0 ? "" : ", ") + shapes[n];
+  if (is_one) section.shape = (shapes.size() > 1 ? "each " : "") + shapes.front();
+  return at;
+}
+
+std::size_t Builder::add_pairs(std::size_t at) {
+  const AttentionPart& part = *part_of(step(at).tap);
+  for (;
+       at < trace_.steps.size() && is_pair_leaf(leaf(at)) && prefix_of(step(at).tap) == part.prefix;
+       ++at) {
+    const std::string name = leaf(at);
+    Section& section = add_section(step(at).tap, name);
+    section.layout = Section::Layout::beside;
+    section.formula = step(at).op ? step(at).op->formula : "";
+    section.latex = step(at).op ? step(at).op->latex : "";
+    if (name == "scores") {
+      section.formula = "S = Q·Kᵀ";
+      section.shape = shape_words(value(at).shape);
+    } else if (name == "scaled") {
+      section.formula = "Z = S · " + print_number(part.scale, options_.print.decimals);
+      section.latex = "Z=S\\cdot " + print_number(part.scale, options_.print.decimals);
+    } else if (name == "masked") {
+      section.formula.clear();
+      section.remark = pair_remark(part);
+    }
+    TableSource from = source(step(at).tap, value(at));
+    from.kind = name == "masked" ? TableKind::scores : TableKind::plain;
+    from.part = name == "masked" ? &part : nullptr;
+    from.column_labels = case_.key_labels;
+    if (part.shape.kv_len > kLongRow && !options_.print.is_full) {
+      section.lines.push_back(fmt::format(
+          "{} keys a row: q·k of the heaviest stands beside the weights", part.shape.kv_len));
+      continue;
+    }
+    section.tables = make_tables(from, case_, options_);
+  }
+  return at;
+}
+
+// "keys after the query, 3 of 9"
+std::string Builder::pair_remark(const AttentionPart& part) const {
+  const index_t total = part.shape.q_len * part.shape.kv_len;
+  std::vector<std::string> reasons;
+  index_t hidden = 0;
+  for (index_t i = 0; i < part.shape.q_len; ++i) {
+    for (index_t j = 0; j < part.shape.kv_len; ++j) {
+      const Reasons why = part.plan->reasons(0, 0, i, j);
+      if (!why.is_empty()) ++hidden;
+      for (const std::string& name : why.names())
+        if (std::find(reasons.begin(), reasons.end(), name) == reasons.end())
+          reasons.push_back(name);
+    }
+  }
+  std::string words;
+  for (const std::string& name : reasons)
+    words += (words.empty() ? "" : " or ") + plural_reason(name);
+  if (words.empty()) words = "nothing is hidden";
+  const std::string whose = part.plan->shape().heads > 1 ? " (head 0)" : "";
+  return fmt::format("{}, {} of {}{}", words, hidden, total, whose);
+}
+
+std::size_t Builder::add_softmax(std::size_t at) {
+  const AttentionPart& part = *part_of(step(at).tap);
+  Section& section = add_section(step(at).tap, "softmax");
+  section.layout = Section::Layout::softmax;
+  section.remark = "per row: subtract the maximum, exp, divide by the sum";
+  section.latex = "e_{ij}=\\exp\\bigl(z_{ij}-\\max_j z_{ij}\\bigr),\\quad \\ell_i=\\sum_j e_{ij}";
+  const bool is_long = part.shape.kv_len > kLongRow && !options_.print.is_full;
+  for (; at < trace_.steps.size() && is_softmax_leaf(leaf(at)) &&
+         prefix_of(step(at).tap) == part.prefix;
+       ++at) {
+    const bool is_pairs = leaf(at) == "exp";
+    if (is_pairs && number(step(at), "shift", 1) == 0)
+      section.remark = "per row: exp, divide by the sum (the maximum is not subtracted)";
+    const TraceTensor column = is_pairs ? TraceTensor{} : as_column(value(at), part);
+    TableSource from = source(step(at).tap, is_pairs ? value(at) : column);
+    from.name = leaf(at) == "row_max" ? "max" : leaf(at) == "row_sum" ? "sum" : leaf(at);
+    if (is_pairs) {
+      if (is_long) continue;
+      from.kind = TableKind::exps;
+      from.part = &part;
+      from.column_labels = case_.key_labels;
+    }
+    for (Table& table : make_tables(from, case_, options_)) {
+      table.is_repeated = leaf(at) == "lse";
+      section.tables.push_back(std::move(table));
+    }
+  }
+  return at;
+}
+
+std::size_t Builder::add_weights(std::size_t at) {
+  const AttentionPart* part = leaf(at) == "weights" ? part_of(step(at).tap) : nullptr;
+  Section& section = add_section(step(at).tap, leaf(at));
+  const bool has_softmax = !part || trace_.find(part->prefix + "exp");
+  section.remark = has_softmax ? "each row adds to 1" : "no softmax: the scores as they are";
+  section.shape = shape_words(value(at).shape);
+  section.latex = !has_softmax ? "A=Z"
+                  : part       ? "A=\\operatorname{softmax}_{\\text{row}}(Z)"
+                               : "P=\\operatorname{softmax}_{\\text{row}}(\\text{logits})";
+  TableSource from = source(step(at).tap, value(at));
+  from.kind = TableKind::weights;
+  from.symbol = part ? "A" : "P";
+  from.part = part;
+  from.column_labels = part ? case_.key_labels : case_.vocabulary;
+  if (part) from.scores = trace_.find(part->prefix + "scores");
+  section.tables = make_tables(from, case_, options_);
+  return at + 1;
+}
+
+std::size_t Builder::add_out(std::size_t at) {
+  const AttentionPart& part = *part_of(step(at).tap);
+  Section& section = add_section(step(at).tap, "out");
+  section.formula = "O = A·V";
+  section.latex = "O=AV";
+  std::string weights_tap, v_tap;
+  for (const std::string& tap : step(at).reads) {
+    const std::string name = leaf_of(tap);
+    (name == "weights" || name == "dropped" ? weights_tap : v_tap) = tap;
+  }
+  const TraceTensor* weights = trace_.find(weights_tap);
+  const TraceTensor* v = trace_.find(v_tap);
+  if (weights && v)
+    section.shape = shape_words(weights->shape) + " · " + shape_words(v->shape) + " → ";
+  section.shape += shape_words(value(at).shape);
+  TableSource from = source(step(at).tap, value(at));
+  from.symbol = "O";
+  section.tables = make_tables(from, case_, options_);
+  if (!weights || !v) return at + 1;
+  TableSource w = source(weights_tap, *weights), x = source(v_tap, *v);
+  w.kind = leaf_of(weights_tap) == "weights" ? TableKind::weights : TableKind::exps;
+  w.part = &part;
+  x.are_rows_queries = false;
+  DocumentOptions all = options_;
+  all.query.reset();
+  all.head.reset();
+  all.print.is_percent = false;
+  const std::vector<Table> w_tables = make_tables(w, case_, all),
+                           v_tables = make_tables(x, case_, all);
+  for (Table& table : section.tables) {
+    const auto m = static_cast<std::size_t>(table.head < 0 ? 0 : table.head);
+    if (m >= w_tables.size() || v_tables.empty()) continue;
+    const Table& values = v_tables[m * v_tables.size() / w_tables.size()];
+    if (!explains_out(w_tables[m], values)) continue;
+    for (std::size_t n = 0; n < table.rows.size(); ++n)
+      table.row_notes.push_back(out_note(w_tables[m], values, table, n));
+  }
+  return at + 1;
+}
+
+// "= 0.3302·(1,0) + 0.6698·(0,1)", its sign by rule R5.
+std::string Builder::out_note(const Table& weights, const Table& v, const Table& out,
+                              std::size_t row) const {
+  const auto i = static_cast<std::size_t>(out.row_index[row]);
+  std::string terms;
+  std::vector<double> sums(out.rows[row].size(), 0.0);
+  for (std::size_t j = 0; j < weights.rows[i].size() && j < v.rows.size(); ++j) {
+    const Cell& w = weights.rows[i][j];
+    if (w.is_hidden) continue;
+    std::string vector;
+    for (std::size_t d = 0; d < v.rows[j].size(); ++d) {
+      vector += (d == 0 ? "" : ",") + v.rows[j][d].text;
+      sums[d] += read_printed(w.text) * read_printed(v.rows[j][d].text);
+    }
+    terms += (terms.empty() ? "" : " + ") + marked(w) + "·(" + vector + ")";
+  }
+  if (terms.empty()) return "no key, so 0";
+  bool is_equal = true;
+  for (std::size_t d = 0; d < sums.size(); ++d)
+    is_equal = is_equal && std::string_view(equals_sign(sums[d], out.rows[row][d].text)) == "=";
+  return (is_equal ? "= " : "≈ ") + terms;
+}
+
+std::size_t Builder::add_other(std::size_t at) {
+  const Step& s = step(at);
+  Section& section = add_section(s.tap, leaf(at));
+  if (s.op) {
+    section.formula = s.op->formula;
+    section.latex = s.op->latex;
+  }
+  section.shape = shape_words(value(at).shape);
+  if (leaf(at) == "next_token") {
+    for (std::size_t n = 0; n < value(at).values.size(); ++n)
+      section.lines.push_back(next_token_line(case_, value(at).values[n], n));
+    return at + 1;
+  }
+  const std::string name = leaf(at);
+  TableSource from = source(s.tap, value(at));
+  if (name.size() > 2 && name[1] == '_' && (name[0] == 'q' || is_key_side(name)))
+    from.name = letter_of(name);
+  section.tables = make_tables(from, case_, options_);
+  return at + 1;
+}
+
+}  // namespace
+
+Document build_document(const Case& c, const Trace& trace, const DocumentOptions& options) {
+  Document document = Builder(c, trace, options).build();
+  keep_steps(document, options.steps);
+  return document;
+}
+
+}  // namespace glasshead::wire

@@ -1,0 +1,273 @@
+#include "wire/document_notes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "wire/decimal.h"
+#include "wire/display.h"
+#include "wire/document_tables.h"
+
+namespace glasshead::wire {
+namespace {
+
+constexpr std::size_t kExplainedKeys = 6, kExplainedCoordinates = 4;
+
+bool is_identity(const TraceTensor& tensor) {
+  if (tensor.shape.size() != 2 || tensor.shape[0] != tensor.shape[1]) return false;
+  const index_t n = tensor.shape[0];
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = 0; j < n; ++j)
+      if (tensor.values[static_cast<std::size_t>(i * n + j)] != (i == j ? 1 : 0)) return false;
+  return true;
+}
+
+bool is_same(const TraceTensor& a, const TraceTensor& b) {
+  return a.shape == b.shape && a.values == b.values;
+}
+
+// "X 3×2 · W_Q = W_K = W_V = identity 2×2"
+std::string inputs_words(const Trace& trace) {
+  std::string words;
+  std::vector<char> is_named(trace.inputs.size(), 0);
+  for (std::size_t n = 0; n < trace.inputs.size(); ++n) {
+    if (is_named[n] != 0) continue;
+    const auto& [tap, tensor] = trace.inputs[n];
+    std::string names = tap;
+    for (std::size_t m = n + 1; m < trace.inputs.size(); ++m) {
+      if (is_named[m] != 0 || !is_same(tensor, trace.inputs[m].second)) continue;
+      names += " = " + trace.inputs[m].first;
+      is_named[m] = 1;
+    }
+    if (is_identity(tensor) && tap[0] == 'W') names += " = identity";
+    words += (words.empty() ? "" : " · ") + names + " " + shape_words(tensor.shape);
+  }
+  return words;
+}
+
+std::string attention_words(const AttentionPart& part, int decimals) {
+  std::string words =
+      "scale " + scale_words(part, decimals) + " · mask " + mask_words(*part.options);
+  if (part.options->softcap > 0)
+    words += " · softcap " + print_number(part.options->softcap, decimals);
+  if (!part.options->bias.terms().empty()) words += " · bias";
+  if (part.options->dropout.p > 0)
+    words += " · dropout " + print_number(part.options->dropout.p, decimals);
+  if (!part.options->sinks.empty()) words += " · sink";
+  return words;
+}
+
+std::string plural(index_t n, const std::string& one) {
+  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
+}
+
+std::string heads_words(const Case& c, const std::vector<AttentionPart>& parts) {
+  if (parts.empty()) return "no attention";
+  std::string words = plural(parts.front().shape.heads, "head");
+  if (!c.network.blocks.empty()) {
+    const nn::Attention& attention = c.network.blocks.front().attention;
+    if (attention.kv_heads != attention.heads)
+      words += fmt::format(", {} shared key/value {}", attention.kv_heads,
+                           attention.kv_heads == 1 ? "head" : "heads");
+  }
+  if (c.network.blocks.size() > 1)
+    words = plural(static_cast<index_t>(c.network.blocks.size()), "block") + ", " + words;
+  return words;
+}
+
+// 0.5034898434845538 -> "0.503489843…": cut, not rounded.
+std::string cut_digits(double x) {
+  const std::string digits = shortest(x);
+  constexpr std::size_t kKept = 11;
+  if (digits.size() <= kKept || digits.find('e') != std::string::npos) return digits;
+  return digits.substr(0, kKept) + "…";
+}
+
+std::string moved_words(const Document& document) {
+  std::string exact;
+  int count = 0;
+  const auto see = [&](const Cell& cell) {
+    constexpr int kListed = 3;
+    if (cell.moved == 0) return;
+    if (++count <= kListed) exact += (count == 1 ? "" : ", ") + cut_digits(cell.exact);
+    if (count == kListed + 1) exact += ", …";
+  };
+  for (const Section& section : document.sections)
+    for (const Table& table : section.tables) {
+      for (const auto& row : table.rows)
+        for (const Cell& cell : row) see(cell);
+      for (const Table::LongRow& row : table.long_rows) {
+        for (const Table::LongEntry& entry : row.top) see(entry.cell);
+        see(row.others);
+      }
+    }
+  if (count == 0) return {};
+  return "′ moved by one unit so that the row adds to 1 (exact " + exact + ")";
+}
+
+std::string label_or_index(const std::vector<std::string>& labels, index_t n) {
+  const auto at = static_cast<std::size_t>(n);
+  return at < labels.size() ? cut(escape_controls(labels[at]), kLabelCells) : fmt::format("{}", n);
+}
+
+}  // namespace
+
+void describe(Document& document, const Case& c, const Trace& trace,
+              const std::vector<AttentionPart>& parts, const DocumentOptions& options) {
+  document.name = escape_controls(c.name);
+  document.question = escape_controls(c.title);
+  document.title = document.name;
+  if (!c.from.empty()) document.title += " · " + escape_controls(c.from);
+  document.title += " · " + heads_words(c, parts) + " · f64 exact · ";
+  if (options.print.is_percent) document.title += "percent, ";
+  document.title += plural(options.print.decimals, "decimal");
+  std::string line = inputs_words(trace);
+  // One attention: its options on the same line. Several: a line each.
+  if (parts.size() == 1) line += " · " + attention_words(parts.front(), options.print.decimals);
+  document.preamble.push_back(line);
+  for (std::size_t n = 0; n < parts.size() && parts.size() > 1; ++n)
+    document.preamble.push_back(parts[n].prefix +
+                                "attention: " + attention_words(parts[n], options.print.decimals));
+}
+
+void add_checks(Document& document, const Trace& trace, const std::vector<AttentionPart>& parts) {
+  CheckLine rows{"rows-sum-1", "rows", true, {}};
+  for (const Section& section : document.sections)
+    for (const Table& table : section.tables)
+      for (std::size_t n = 0; n < table.sums.size(); ++n) {
+        if (table.sums[n].is_ok || !rows.is_ok) continue;
+        rows.is_ok = false;
+        rows.detail = fmt::format("{} row {} adds to ", table.tap, table.row_index[n]) +
+                      shortest(table.sums[n].exact);
+      }
+  document.checks.push_back(rows);
+  CheckLine hidden{"no-weight-on-hidden", "nothing on hidden keys", true, {}};
+  bool has_weights = false;
+  for (const AttentionPart& part : parts) {
+    const TraceTensor* weights = trace.find(part.prefix + "weights");
+    if (!weights) continue;
+    has_weights = true;
+    for (index_t m = 0; m < part.shape.batch * part.shape.heads; ++m)
+      for (index_t i = 0; i < part.shape.q_len; ++i) {
+        const std::span<const double> row = row_of(*weights, m, i);
+        const std::vector<char> marks =
+            hidden_row(*part.plan, m / part.shape.heads, m % part.shape.heads, i);
+        for (std::size_t j = 0; j < marks.size(); ++j) {
+          if (marks[j] == 0 || row[j] == 0 || !hidden.is_ok) continue;
+          hidden.is_ok = false;
+          hidden.detail = fmt::format("row {}, key {} has weight ", i, j) + shortest(row[j]);
+        }
+      }
+  }
+  if (has_weights) document.checks.push_back(hidden);
+}
+
+void add_footnotes(Document& document, const Case& c, const DocumentOptions& options) {
+  static_cast<void>(options);
+  const std::string moved = moved_words(document);
+  if (!moved.empty()) document.footnotes.push_back(moved);
+  const std::string source =
+      c.from.rfind("tutorial", 0) == 0 ? std::string("the tutorial") : escape_controls(c.from);
+  // Numbers of one row and one reason make one sentence.
+  struct Sentence {
+    std::string where, digits, note;
+  };
+  std::vector<Sentence> sentences;
+  for (const PrintedNumber& printed : c.printed) {
+    if (printed.kind.empty() && printed.note.empty()) continue;
+    std::string where = printed.tap;
+    if (!printed.index.empty())
+      where += " row " + label_or_index(c.query_labels, printed.index.front());
+    if (printed.tap == "weights" && !printed.index.empty())
+      where = "row " + label_or_index(c.query_labels, printed.index.front());
+    if (!sentences.empty() && sentences.back().where == where &&
+        (sentences.back().note == printed.note || printed.note.empty())) {
+      sentences.back().digits += " " + printed.text;
+    } else {
+      sentences.push_back({where, printed.text, printed.note});
+    }
+  }
+  for (const Sentence& s : sentences)
+    document.notes.push_back(escape_controls(source + " prints " + s.where + " as " + s.digits +
+                                             (s.note.empty() ? "" : "; " + s.note)));
+}
+
+void keep_steps(Document& document, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const auto is_named = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<Section> kept;
+  for (Section& section : document.sections) {
+    const std::size_t space = section.title.rfind(' ');
+    const bool whole = is_named(section.title) ||
+                       (space != std::string::npos && is_named(section.title.substr(space + 1)));
+    if (!whole)
+      std::erase_if(section.tables, [&](const Table& table) {
+        return !is_named(table.tap) && !is_named(leaf_of(table.tap));
+      });
+    if (!whole && section.tables.empty()) continue;
+    for (Table& table : section.tables) table.is_repeated = false;
+    kept.push_back(std::move(section));
+  }
+  document.sections = std::move(kept);
+}
+
+bool stands_elsewhere(const TraceTensor& input, const Trace& trace) {
+  if (is_identity(input)) return true;
+  for (const TracedStep& traced : trace.steps) {
+    const std::string name = leaf_of(traced.step.tap);
+    if ((name == "q" || name == "k" || name == "v") && is_same(input, traced.value)) return true;
+  }
+  return false;
+}
+
+TraceTensor as_column(const TraceTensor& value, const AttentionPart& part) {
+  TraceTensor column = value;
+  const auto count = static_cast<index_t>(value.values.size());
+  column.shape = {part.shape.q_len, 1};
+  if (part.has_heads && part.shape.q_len > 0)
+    column.shape = {count / part.shape.q_len, part.shape.q_len, 1};
+  return column;
+}
+
+bool explains_out(const Table& weights, const Table& v) {
+  if (!weights.long_rows.empty() || weights.rows.empty() || v.rows.empty()) return false;
+  return weights.rows[0].size() <= kExplainedKeys && v.rows[0].size() <= kExplainedCoordinates;
+}
+
+std::string plural_reason(const std::string& reason) {
+  if (reason == "causal") return "keys after the query";
+  if (reason == "window") return "keys outside the window";
+  if (reason == "padding") return "padding keys";
+  if (reason == "segments") return "keys of another document";
+  if (reason == "prefix") return "keys after the prefix and the query";
+  if (reason == "mask") return "keys hidden by the mask";
+  return "keys hidden by the bias";
+}
+
+std::string latex_name(const std::string& tap) {
+  if (tap.size() == 1) return tap;
+  if (tap.size() > 2 && tap[1] == '_' && tap.find('.') == std::string::npos)
+    return tap.substr(0, 2) + "{" + tap.substr(2) + "}";
+  std::string name = tap;
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return "\\text{" + name + "}";
+}
+
+std::string projection_latex(const std::string& letter, const Step& step) {
+  std::string right;
+  for (std::size_t n = 0; n < step.reads.size(); ++n)
+    right += (n < 2 ? "" : "+") + latex_name(step.reads[n]);
+  return letter + "=" + right;
+}
+
+std::string next_token_line(const Case& c, double token, std::size_t row) {
+  const auto id = static_cast<index_t>(token);
+  return label_or_index(c.query_labels, static_cast<index_t>(row)) + " → " +
+         label_or_index(c.vocabulary, id);
+}
+
+}  // namespace glasshead::wire
