@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "wire/case_builder.h"
+#include "wire/case_random.h"
+
+namespace glasshead::wire {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find_first_of(separators);
+    parts.push_back(trimmed(text.substr(0, at)));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::optional<index_t> parse_extent(std::string_view text) {
+  const std::optional<double> number = finite_number(text);
+  if (!number || *number < 0 || *number > static_cast<double>(kMostExtent) ||
+      *number != std::floor(*number))
+    return std::nullopt;
+  return static_cast<index_t>(*number);
+}
+
+std::string set_name(const Edit::Set& set) {
+  std::string name = "set " + excerpt(set.matrix);
+  for (std::size_t n = 0; n < set.at.size(); ++n) name += (n == 0 ? "[" : ",") + excerpt(set.at[n]);
+  return set.at.empty() ? name : name + "]";
+}
+
+// The labels an axis of an input goes by; null when it has none.
+const std::vector<std::string>* axis_labels(const Case& c, const std::string& tap,
+                                            std::size_t axes_from_last) {
+  if (axes_from_last == 1) {
+    if (tap == "X" || tap == "q" || tap == "ids") return &c.query_labels;
+    if (tap == "k" || tap == "v" || tap == "context") return &c.key_labels;
+    if (tap == "E") return &c.vocabulary;
+  }
+  if (axes_from_last == 0) {
+    if (tap == "W_U" || tap == "b_U") return &c.vocabulary;
+    if (tap == "X" || tap == "E") return &c.axis_names;
+  }
+  return nullptr;
+}
+
+class Editor {
+ public:
+  Editor(Case& c, std::vector<Problem>& problems) : c_(c), problems_(problems) {}
+
+  void apply(const Edit& edit) {
+    if (edit.untie) untie();
+    if (edit.d_k || edit.correlation) change_random(edit);
+    for (const Edit::Set& set : edit.set) change_numbers(set);
+    if (edit.mask) change_mask(*edit.mask);
+    if (!edit.hide.empty()) hide(edit.hide);
+    if (edit.scale) change_scale(*edit.scale);
+    if (edit.softmax) {
+      if (*edit.softmax != "none" && *edit.softmax != "row")
+        problem("softmax", "\"" + excerpt(*edit.softmax) + "\" is neither none nor row");
+      c_.has_softmax = *edit.softmax != "none";
+    }
+    if (edit.empty_row)
+      for (nn::Attention* attention : attentions()) attention->options.empty_row = *edit.empty_row;
+  }
+
+ private:
+  void problem(std::string where, std::string what) {
+    problems_.push_back({std::move(where), std::move(what)});
+  }
+
+  std::vector<nn::Attention*> attentions() {
+    std::vector<nn::Attention*> out;
+    for (nn::Block& block : c_.network.blocks) {
+      out.push_back(&block.attention);
+      if (block.cross_attention) out.push_back(&*block.cross_attention);
+    }
+    return out;
+  }
+
+  std::pair<std::string, TraceTensor>* find_input(std::string_view name) {
+    for (auto& input : c_.inputs) {
+      const auto path = c_.paths.find(input.first);
+      if (input.first == name || (path != c_.paths.end() && path->second == name)) return &input;
+    }
+    return nullptr;
+  }
+
+  void untie() {
+    nn::Network& network = c_.network;
+    const auto* table = find_input("E");
+    if (!network.unembedding || !network.unembedding->is_tied || table == nullptr) {
+      problem("untie", "the case has no tied unembedding");
+      return;
+    }
+    TraceTensor copy;
+    const TraceTensor& e = table->second;
+    copy.shape = {e.shape[1], e.shape[0]};
+    for (index_t d = 0; d < e.shape[1]; ++d)
+      for (index_t word = 0; word < e.shape[0]; ++word)
+        copy.values.push_back(e.values[static_cast<std::size_t>(word * e.shape[1] + d)]);
+    network.unembedding->is_tied = false;
+    network.unembedding->weight = "W_U";
+    c_.inputs.emplace_back("W_U", std::move(copy));
+    c_.paths["W_U"] = "unembed.W";
+  }
+
+  void change_random(const Edit& edit) {
+    if (!c_.random) {
+      problem(edit.d_k ? "d_k" : "correlation", "belongs to a case with random q, k, v");
+      return;
+    }
+    constexpr index_t kMostRandom = 4096;
+    if (edit.d_k && (*edit.d_k < 1 || *edit.d_k > kMostRandom))
+      problem("d_k", fmt::format("{}; it must be from 1 to {}", *edit.d_k, kMostRandom));
+    else if (edit.correlation && !(*edit.correlation >= 0 && *edit.correlation <= 1))
+      problem("correlation", "must be from 0 to 1");
+    else {
+      c_.random->d_k = edit.d_k.value_or(c_.random->d_k);
+      c_.random->correlation = edit.correlation.value_or(c_.random->correlation);
+      fill_random(c_);
+    }
+  }
+
+  std::string names_of_inputs() {
+    std::string names;
+    for (const auto& input : c_.inputs)
+      if (input.first != "ids") names += (names.empty() ? "" : ", ") + input.first;
+    return names;
+  }
+
+  void change_numbers(Edit::Set set) {
+    const std::string where = set_name(set);
+    auto* input = find_input(set.matrix);
+    if (input == nullptr || input->first == "ids") {
+      if (set.matrix == "X" && !c_.network.ids.empty())
+        problem(where, "X is looked up in E by the tokens: set a row of E");
+      else
+        problem(where, fmt::format("no input is called {}; there are {}", excerpt(set.matrix),
+                                   names_of_inputs()));
+      return;
+    }
+    // W_vocab is kept as E, its transpose: an entry's row and column trade places. A single label
+    // is a word, and so names a column of W_vocab as it names a row of E.
+    const bool is_transposed = set.matrix == "W_vocab" && input->first == "E";
+    if (is_transposed && set.at.size() == 2) std::swap(set.at[0], set.at[1]);
+    if (is_transposed && set.at.empty()) {
+      problem(where, "as a whole isn't set: set columns, W_vocab[word]=…");
+      return;
+    }
+    TraceTensor& tensor = input->second;
+    const std::size_t rank = tensor.shape.size();
+    if (set.at.size() > rank || (!set.at.empty() && set.at.size() + 1 < rank)) {
+      problem(where, fmt::format("{} indices where {} is {}", set.at.size(), set.matrix,
+                                 shape_text(tensor.shape)));
+      return;
+    }
+    std::size_t first = 0;
+    std::size_t count = tensor.values.size();
+    for (std::size_t axis = 0; axis < set.at.size(); ++axis) {
+      const index_t extent = tensor.shape[axis];
+      const auto* labels = axis_labels(c_, input->first, rank - 1 - axis);
+      std::string why_not;
+      std::optional<index_t> at;
+      if (labels != nullptr && !labels->empty()) {
+        at = find_row(*labels, set.at[axis], why_not);
+      } else {
+        at = parse_extent(set.at[axis]);
+        if (!at) why_not = "\"" + excerpt(set.at[axis]) + "\" is not an index";
+      }
+      if (at && *at >= extent) {
+        why_not = fmt::format("index {} where {} is {}", *at, set.matrix, shape_text(tensor.shape));
+        at.reset();
+      }
+      if (!at) {
+        problem(where, why_not);
+        return;
+      }
+      count /= static_cast<std::size_t>(extent);
+      first += static_cast<std::size_t>(*at) * count;
+    }
+    if (set.values.size() != count) {
+      problem(where, fmt::format("{} numbers where {} belong", set.values.size(), count));
+      return;
+    }
+    for (std::size_t n = 0; n < count; ++n) {
+      if (!std::isfinite(set.values[n])) {
+        problem(where, "a number that isn't finite");
+        return;
+      }
+      tensor.values[first + n] = set.values[n];
+      change_text(input->first, tensor.shape, first + n,
+                  set.texts.size() == count ? set.texts[n] : std::string());
+    }
+  }
+
+  void change_text(const std::string& tap, const std::vector<index_t>& shape, std::size_t n,
+                   const std::string& text) {
+    std::string key;
+    auto rest = static_cast<index_t>(n);
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      key = fmt::format(" {}{}", rest % shape[axis], key);
+      rest /= shape[axis];
+    }
+    if (text.empty())
+      c_.given_text.erase(tap + key);
+    else
+      c_.given_text[tap + key] = text;
+  }
+
+  bool has_attention(const char* what) {
+    if (c_.network.blocks.empty()) problem(what, "the case has no attention");
+    return !c_.network.blocks.empty();
+  }
+
+  void change_mask(const std::string& name) {
+    std::string why_not;
+    const std::optional<Mask> mask = parse_mask_name(name, why_not);
+    if (!mask)
+      problem("mask", why_not);
+    else if (has_attention("mask"))
+      for (nn::Block& block : c_.network.blocks) block.attention.options.mask = *mask;
+  }
+
+  void hide(const std::vector<std::string>& names) {
+    if (!has_attention("hide")) return;
+    std::vector<index_t> keys;
+    for (const std::string& name : names) {
+      std::string why_not;
+      if (const std::optional<index_t> key = find_row(c_.key_labels, name, why_not))
+        keys.push_back(*key);
+      else
+        problem("hide", why_not);
+    }
+    const Mask mask = hide_keys(keys, static_cast<index_t>(c_.key_labels.size()));
+    for (nn::Block& block : c_.network.blocks)
+      block.attention.options.mask = block.attention.options.mask & mask;
+  }
+
+  void change_scale(double scale) {
+    if (!std::isfinite(scale))
+      problem("scale", "isn't a finite number");
+    else if (has_attention("scale"))
+      for (nn::Attention* attention : attentions()) attention->options.scale = scale;
+  }
+
+  Case& c_;
+  std::vector<Problem>& problems_;
+};
+
+}  // namespace
+
+std::optional<Mask> parse_mask_name(std::string_view text, std::string& why_not) {
+  if (text == "none") return Mask();
+  if (text == "causal") return Mask::causal();
+  const std::size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  const std::string_view rest =
+      colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  if (kind == "window") {
+    const std::vector<std::string_view> sides = split(rest, ",");
+    if (colon != std::string_view::npos && sides.size() == 2) {
+      const std::optional<index_t> left = parse_extent(sides[0]);
+      const std::optional<index_t> right = parse_extent(sides[1]);
+      if ((left || sides[0].empty()) && (right || sides[1].empty()))
+        return Mask::window(left, right);
+    }
+    why_not = "\"" + excerpt(text) + "\": a window is window:LEFT,RIGHT, as in window:2,0";
+    return std::nullopt;
+  }
+  if (kind == "prefix") {
+    if (const std::optional<index_t> length = parse_extent(rest)) return Mask::prefix({*length});
+    why_not = "\"" + excerpt(text) + "\": a prefix is prefix:LENGTH, as in prefix:3";
+    return std::nullopt;
+  }
+  why_not = "\"" + excerpt(text) + "\" is none of none, causal, window:LEFT,RIGHT, prefix:LENGTH";
+  return std::nullopt;
+}
+
+std::optional<Edit::Set> parse_set(std::string_view text, std::vector<Problem>& problems) {
+  const std::string where = "set " + excerpt(text);
+  const auto refuse = [&](std::string what) {
+    problems.push_back({where, std::move(what)});
+    return std::nullopt;
+  };
+  Edit::Set set;
+  // The last "=": a label may hold one, a number can't.
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos)
+    return refuse("no \"=\": write MATRIX[ROW]=NUMBERS, as in X[B]=1,1 or W_Q[0,1]=2");
+  std::string_view left = trimmed(text.substr(0, equals));
+  const std::size_t bracket = left.find('[');
+  if (bracket != std::string_view::npos) {
+    if (left.back() != ']') return refuse("\"[\" without \"]\" before \"=\"");
+    const std::string_view inside = left.substr(bracket + 1, left.size() - bracket - 2);
+    for (std::string_view part : split(inside, ",")) {
+      if (part.empty()) return refuse("an empty label or index between [ and ]");
+      set.at.emplace_back(part);
+    }
+    left = trimmed(left.substr(0, bracket));
+  }
+  if (left.empty()) return refuse("no name of a matrix before \"[\" or \"=\"");
+  set.matrix = left;
+  for (std::string_view part : split(text.substr(equals + 1), ",;")) {
+    const std::optional<double> value = finite_number(part);
+    if (!value) return refuse("\"" + excerpt(part) + "\" is not a finite number");
+    set.values.push_back(*value);
+    set.texts.emplace_back(part);
+  }
+  return set;
+}
+
+std::optional<Case> edit_case(const Case& original, const Edit& edit,
+                              std::vector<Problem>& problems) {
+  Case out = original;
+  const std::size_t before = problems.size();
+  Editor(out, problems).apply(edit);
+  if (problems.size() == before) {
+    CaseReader read(problems);
+    check_case(out, read);
+    read.finish();
+  }
+  if (problems.size() != before) return std::nullopt;
+  return out;
+}
+
+}  // namespace glasshead::wire
