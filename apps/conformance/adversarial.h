@@ -1,0 +1,66 @@
+// The hostile cases, their pairs and the giants (golden/README.md, "adversarial").
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "conformance/golden.h"
+#include "conformance/report.h"
+#include "glasshead/attention.h"
+
+namespace glasshead::conformance {
+
+// How a case is computed. Every case is run in all three.
+enum class Arithmetic {
+  stored,  // attend on the inputs as they are: f32 or f16
+  f64,     // attend on the inputs widened
+  trace    // the steps of the readable path
+};
+inline constexpr Arithmetic kArithmetics[] = {Arithmetic::stored, Arithmetic::f64,
+                                              Arithmetic::trace};
+
+struct AdversarialCase {
+  std::string name;
+  FileTensor q, k, v;
+  std::shared_ptr<const FileTensor> mask;  // what options.mask or options.bias look at
+  AttentionOptions options;
+};
+
+// Throws Error for what the library's own types can't hold (a mask of rank 5).
+AdversarialCase load_case(const Golden& golden, const nlohmann::json& entry);
+
+struct Result {
+  Array y, lse, w;                // w is empty unless asked for
+  DType y_type = DType::f32;      // what y was rounded to
+  DType state_type = DType::f32;  // what lse and w were rounded to: the compute type
+};
+
+Result run(const AdversarialCase& c, Arithmetic arithmetic, bool wants_weights);
+std::string name(Arithmetic arithmetic, DType stored);  // "f32", "f16", "f64", "trace"
+
+// u and tiny of the README's tolerance, by the type a result was rounded to.
+double unit_roundoff(DType type);
+double tiny(DType type);
+
+// The README gives tol_unit for Y: sum_j |w_j v_jd| times a factor of the row, max(16, 4 sqrt(n)) +
+// 4E. Divided by that sum, made with |V| in f64, it yields the factor of each row, with E already 0
+// where scores are exact by construction. A weight is the output for a one-hot V, so its tolerance
+// is u * w * factor; the log of the sum has as absolute error what the sum has as relative error,
+// and one rounding of its own: u * (factor + |LSE|).
+std::vector<double> row_factors(AdversarialCase c, const Array& tol_unit);
+
+FolderReport run_adversarial(const Golden& golden, const Selection& selection);
+
+// Parts of it, in files of their own.
+CaseResult run_case(const Golden& golden, const nlohmann::json& entry);
+CaseResult run_pair(const Golden& golden, const nlohmann::json& pair);
+CaseResult run_giant(const nlohmann::json& giant);
+std::string pair_name(const nlohmann::json& pair);  // "cache:a:b"
+const nlohmann::json& entry_named(const Golden& golden, const std::string& name);
+
+// The exact demands in words ("Y == V bit for bit"). A demand that isn't known is a failure.
+std::optional<Failure> check_demand(const std::string& demand, const AdversarialCase& c,
+                                    const Result& result);
+
+}  // namespace glasshead::conformance

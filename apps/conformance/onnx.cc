@@ -1,0 +1,155 @@
+#include "conformance/onnx.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "glasshead/error.h"
+
+namespace glasshead::conformance {
+namespace {
+
+using nlohmann::json;
+using Run = OnnxOutputs (*)(const OnnxCase&);
+
+const std::map<std::string, Run>& operators() {
+  static const std::map<std::string, Run> table{
+      {"Attention", run_onnx_attention},
+      {"RotaryEmbedding", run_onnx_rotary},
+      {"RMSNormalization", run_onnx_normalization},
+      {"LayerNormalization", run_onnx_normalization},
+      {"Softmax", run_onnx_softmax},
+      {"LogSoftmax", run_onnx_softmax},
+      {"Gelu", run_onnx_activation},
+      {"Swish", run_onnx_activation},
+  };
+  return table;
+}
+
+// Expected outputs of the golden folders are f64 results rounded once; a path that computes in f32
+// gets 4 ulp, one that ends in f16 (computed in f32) 1 ulp.
+double allowed_ulps(DType type) { return type == DType::f16 || type == DType::bf16 ? 1 : 4; }
+
+void read_attributes(const json& attributes, OnnxCase& c) {
+  for (const auto& [key, value] : attributes.items()) {
+    if (value.is_string()) {
+      c.strings[key] = value.get<std::string>();
+    } else {
+      c.numbers[key] = number_of(value);
+    }
+  }
+}
+
+// Tensors by name, put in the order of `names`.
+std::vector<std::optional<FileTensor>> in_order(const Golden& golden, const json& references,
+                                                const std::vector<std::string>& names) {
+  std::vector<std::optional<FileTensor>> tensors(names.size());
+  for (const json& reference : references) {
+    const std::string name = reference.at("name");
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) {
+      throw FormatError("glasshead-conformance",
+                        {{name, "is not among the node's inputs and outputs"}});
+    }
+    tensors[static_cast<std::size_t>(at - names.begin())] = golden.load(reference);
+  }
+  return tensors;
+}
+
+OnnxCase load(const Golden& golden, const json& entry, const std::vector<std::string>& input_names,
+              const std::vector<std::string>& output_names) {
+  OnnxCase c;
+  c.name = entry.at("name");
+  c.op = entry.value("op", "Attention");
+  c.domain = entry.value("domain", "");
+  read_attributes(entry.at("attributes"), c);
+  c.inputs = in_order(golden, entry.at("inputs"), input_names);
+  auto outputs = in_order(golden, entry.at("outputs"), output_names);
+  for (std::size_t n = 0; n < output_names.size(); ++n) {
+    c.outputs.push_back({output_names[n], std::move(outputs[n])});
+  }
+  return c;
+}
+
+}  // namespace
+
+double OnnxCase::number(const std::string& key, double otherwise) const {
+  const auto found = numbers.find(key);
+  return found == numbers.end() ? otherwise : found->second;
+}
+
+std::string OnnxCase::string(const std::string& key, const std::string& otherwise) const {
+  const auto found = strings.find(key);
+  return found == strings.end() ? otherwise : found->second;
+}
+
+bool OnnxCase::has_input(std::size_t position) const {
+  return position < inputs.size() && inputs[position].has_value();
+}
+
+bool OnnxCase::wants_output(std::size_t position) const {
+  return position < outputs.size() && outputs[position].tensor.has_value();
+}
+
+const FileTensor& OnnxCase::input(std::size_t position) const {
+  if (!has_input(position)) {
+    throw FormatError("glasshead-conformance",
+                      {{name, op + " needs input " + std::to_string(position)}});
+  }
+  return *inputs[position];
+}
+
+bool knows_operator(const OnnxCase& c) {
+  return (c.domain.empty() || c.domain == "ai.onnx") && operators().contains(c.op);
+}
+
+CaseResult run_onnx_case(const OnnxCase& c) {
+  CaseResult verdict = named(c.name);
+  if (!knows_operator(c)) {
+    verdict.outcome = Outcome::skipped;
+    verdict.reason = "operator " + c.op + " is not part of this program";
+    return verdict;
+  }
+  try {
+    const OnnxOutputs got = operators().at(c.op)(c);
+    for (std::size_t n = 0; n < c.outputs.size(); ++n) {
+      if (!c.outputs[n].tensor) continue;
+      const DType type = c.outputs[n].tensor->dtype;
+      const Array expected = widened(*c.outputs[n].tensor);
+      const Failure missing = in_words(c.outputs[n].name, "is not computed");
+      const bool is_there = n < got.size() && got[n].has_value();
+      verdict.add(is_there ? compare(c.outputs[n].name, widened(*got[n]), expected,
+                                     ulps(allowed_ulps(type), type, expected))
+                           : std::optional<Failure>(missing),
+                  name(type));
+    }
+  } catch (const Error& error) {
+    verdict.add_refusal(error);
+  }
+  return verdict;
+}
+
+FolderReport run_onnx_attention_folder(const Golden& golden, const Selection& selection) {
+  FolderReport report{golden.folder(), golden.format(), {}};
+  for (const json& entry : golden.index().at("cases")) {
+    if (!selection.wants(entry.at("name"))) continue;
+    report.cases.push_back(
+        selection.is_list ? named(entry.at("name"))
+                          : run_onnx_case(load(golden, entry, golden.index().at("canonical_inputs"),
+                                               golden.index().at("canonical_outputs"))));
+  }
+  return report;
+}
+
+FolderReport run_onnx_other_folder(const Golden& golden, const Selection& selection) {
+  FolderReport report{golden.folder(), golden.format(), {}};
+  for (const json& entry : golden.index().at("cases")) {
+    if (!selection.wants(entry.at("name"))) continue;
+    report.cases.push_back(selection.is_list
+                               ? named(entry.at("name"))
+                               : run_onnx_case(load(golden, entry, entry.at("node_inputs"),
+                                                    entry.at("node_outputs"))));
+  }
+  return report;
+}
+
+}  // namespace glasshead::conformance
