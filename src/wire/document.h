@@ -15,6 +15,7 @@ struct Cell {
   std::string text;        // "0.5034", "·", "−∞": without the mark below
   double exact = 0;        // the number behind it
   bool is_hidden = false;  // a masked pair
+  bool is_blank = false;   // of a worksheet: a place to write in; there is no number behind it
   std::string reason;      // "key after query", "padding", ...: why it is hidden
   int moved = 0;       // units of the last place moved so that the row adds to 1 (rule R4); mark ′
   std::string before;  // --diff: the old text; empty when there is no comparison

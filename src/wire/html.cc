@@ -36,6 +36,7 @@ th[scope=row]{text-align:left}
 td{text-align:right;padding:.2rem .6rem;border:1px solid var(--line);min-width:2.2rem;white-space:nowrap}
 td.w{background:rgba(var(--heat),calc(var(--w,0)*.55))}
 td.hidden{color:var(--soft);background:repeating-linear-gradient(135deg,var(--band) 0 5px,var(--paper) 5px 10px)}
+td.blank{min-width:5rem;color:transparent}
 td.note{text-align:left;border:0}
 td.sum{border:0;padding-left:.9rem}
 .bad{color:var(--bad);font-weight:700}
@@ -43,6 +44,7 @@ td.sum{border:0;padding-left:.9rem}
 
 std::string class_of(const Table& table, const Cell& cell) {
   if (cell.is_hidden) return " class=\"hidden\"";
+  if (cell.is_blank) return " class=\"blank\"";
   return table.sums.empty() ? "" : " class=\"w\"";
 }
 
@@ -71,6 +73,8 @@ std::string cell_html(const Table& table, std::size_t n, std::size_t j) {
     const std::string why = cell.reason.empty() ? std::string() : ": " + cell.reason;
     out += " aria-label=\"" + xml_escape("hidden" + why) + "\" title=\"" +
            xml_escape("hidden" + why) + "\"";
+  } else if (cell.is_blank) {
+    out += " aria-label=\"" + xml_escape(spoken(table, n, j, {})) + "blank\"";
   } else {
     out += " data-exact=\"" + exact_text(cell.exact) + "\"";
     if (cell.moved != 0) out += fmt::format(" data-moved=\"{}\"", cell.moved);
@@ -171,6 +175,18 @@ std::string section_html(const Section& section) {
   return out + "</section>\n";
 }
 
+std::string checks_html(const Document& document) {
+  std::string out = "<section><h2>Checks</h2>\n";
+  for (const CheckLine& check : document.checks)
+    out += "<p data-testid=\"check-" + check.id + "\">" + xml_escape(check.text) +
+           (check.is_ok ? " ✓" : " <span class=\"bad\">✗</span> " + xml_escape(check.detail)) +
+           "</p>\n";
+  for (const std::string& line : document.footnotes)
+    out += "<p class=\"soft\">" + xml_escape(line) + "</p>\n";
+  for (const std::string& line : document.notes) out += "<p>Note: " + xml_escape(line) + "</p>\n";
+  return out + "</section>\n";
+}
+
 }  // namespace
 
 std::string to_html(const Document& document) {
@@ -192,15 +208,9 @@ std::string to_html(const Document& document) {
     out += section_html(section);
   }
   if (is_row_open) out += "</div>\n";
-  out += "<section><h2>Checks</h2>\n";
-  for (const CheckLine& check : document.checks)
-    out += "<p data-testid=\"check-" + check.id + "\">" + xml_escape(check.text) +
-           (check.is_ok ? " ✓" : " <span class=\"bad\">✗</span> " + xml_escape(check.detail)) +
-           "</p>\n";
-  for (const std::string& line : document.footnotes)
-    out += "<p class=\"soft\">" + xml_escape(line) + "</p>\n";
-  for (const std::string& line : document.notes) out += "<p>Note: " + xml_escape(line) + "</p>\n";
-  return out + "</section>\n</main>\n</body>\n</html>\n";
+  if (!document.checks.empty() || !document.footnotes.empty() || !document.notes.empty())
+    out += checks_html(document);
+  return out + "</main>\n</body>\n</html>\n";
 }
 
 }  // namespace glasshead::wire

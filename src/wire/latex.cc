@@ -50,10 +50,11 @@ constexpr std::array<Sign, 29> kSigns{{
 
 // A printed number in mathematics.
 std::string math_cell(const Cell& cell) {
+  if (cell.is_blank) return "\\underline{\\hspace{2em}}";
   if (cell.text == "·") return "\\cdot";
   if (cell.text == "−∞") return "-\\infty";
   if (cell.text == "inf") return "\\infty";
-  if (cell.text == "nan") return "\\text{nan}";
+  if (cell.text == "nan" || cell.text == "same") return "\\text{" + cell.text + "}";
   return cell.moved != 0 ? cell.text + "'" : cell.text;
 }
 
