@@ -47,13 +47,15 @@ void check_writable(const std::string& where, const MutableTensor<Rank>& tensor,
                                         shape_text(tensor.shape), shape_text(shape)));
     }
     has_elements = has_elements && tensor.shape[axis] > 0;
+  }
+  if (!has_elements) return;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (tensor.shape[axis] > 1 && tensor.strides[axis] == 0) {
       findings.option(where, fmt::format("axis {} has stride 0: its {} elements are one, and would "
                                          "be written over each other",
                                          axes[axis], tensor.shape[axis]));
     }
   }
-  if (!has_elements) return;
   if (!spans_memory(tensor.shape, tensor.strides, tensor.dtype)) {
     findings.shape(where, "shape and strides " + shape_text(tensor.shape) + ", " +
                               shape_text(tensor.strides) + " reach beyond 64-bit addresses");
