@@ -27,6 +27,11 @@ double scale_by_power_of_two(double x, int k) {
   return x * power_of_two(half) * power_of_two(k - half);
 }
 
+// e^s - 1 - s for |s| < 0.0055 by Taylor's series; the first omitted term is s^7/5040 < 2^-64 s.
+double exp_curve(double s) {
+  return s * s * (0.5 + s * (1.0 / 6 + s * (1.0 / 24 + s * (1.0 / 120 + s / 720))));
+}
+
 // (high + low) * 2^exponent with high from 0.99 to 2.02.
 struct Scaled {
   DoubleDouble value;
@@ -34,14 +39,13 @@ struct Scaled {
 };
 
 // e^(high + low), |high| < 800 and low its rest; relative error below 2^-64. With
-// high + low = k ln(2)/64 + r, |r| < 0.0055:  2^(k/64) e^r, the first from a table, e^r - 1 by
-// Taylor's series, whose first omitted term is r^7/5040 < 2^-64 r.
+// high + low = k ln(2)/64 + r, |r| < 0.0055: 2^(k/64) e^r, the first factor from a table (P. Tang,
+// Table-driven implementation of the exponential function, 1989).
 Scaled exp_parts(double high, double low) {
   const double k = std::floor(high * kStepsPerUnit + 0.5);
   const double rounded = high - k * kExpStepHigh;  // exact: k has 17 bits
   const DoubleDouble r = exact_sum(rounded, low - k * kExpStepLow);
-  const double s = r.high;
-  const double curve = s * s * (0.5 + s * (1.0 / 6 + s * (1.0 / 24 + s * (1.0 / 120 + s / 720))));
+  const double curve = exp_curve(r.high);
   const int whole = static_cast<int>(k);
   const DoubleDouble start = kPowersOfTwo[static_cast<std::size_t>(whole & 63)];
   // start * (1 + r + curve); the product of the low parts is below 2^-110.
@@ -55,9 +59,10 @@ double joined(const Scaled& x) {
   return scale_by_power_of_two(x.value.high + x.value.low, x.exponent);
 }
 
-// e^x - 1, |x| < 100; relative error below 2^-56, also near 0, where exp_parts takes 1 from the
-// table and r = x, so that subtracting 1 is exact.
+// e^x - 1, |x| < 100; relative error below 2^-56.
 DoubleDouble expm1_parts(double x) {
+  // Else 1 would be added and taken away again.
+  if (std::fabs(x) < 0.005) return quick_sum(x, exp_curve(x));
   const Scaled e = exp_parts(x, 0);
   const double high = scale_by_power_of_two(e.value.high, e.exponent);
   const double low = e.value.low == 0 ? 0 : e.value.low * power_of_two(e.exponent);
@@ -186,13 +191,14 @@ double erf(double x) {
   const double magnitude = std::fabs(x);
   if (magnitude >= 6) return std::copysign(1, x);  // 1 - erf(6) is 2e-17, below 2^-55
   if (magnitude < 0x1p-28) {  // x^3/3 is below half an ulp; scaled, since parts may be subnormal
-    const DoubleDouble line = kErfEntries[0].slope * (x * 0x1p100);
-    return (line.high + line.low) * 0x1p-100;
+    const DoubleDouble line = kErfEntries[0].slope * (magnitude * 0x1p100);
+    return std::copysign((line.high + line.low) * 0x1p-100, x);
   }
-  const int index = static_cast<int>(magnitude * 16 + 0.5);
+  // Not by adding a half, which rounds up just below 1/32, and then h is not exact.
+  const int index = (static_cast<int>(magnitude * 32) + 1) / 2;
   const ErfEntry& entry = kErfEntries[static_cast<std::size_t>(index)];
   const double c = index * 0.0625;
-  const double h = magnitude - c;  // exact
+  const double h = magnitude - c;  // exact: |h| <= 1/32 <= magnitude, or c is 0
 
   constexpr int kTerms =
       14;  // at c = 6 the whole correction is below 2^-50, elsewhere it converges
