@@ -32,8 +32,9 @@ struct CachedRows {
 
 class Walk {
  public:
-  Walk(const Network& network, const Shapes& inputs, std::optional<CachedRows> cache)
-      : network_(network), inputs_(inputs), cache_(cache) {}
+  // `network` must outlive the walk.
+  Walk(const Network& network, Shapes inputs, std::optional<CachedRows> cache)
+      : network_(network), inputs_(std::move(inputs)), cache_(cache) {}
 
   void run();
   std::vector<Problem> problems;
@@ -85,7 +86,7 @@ class Walk {
   void problem(std::string where, std::string what);
 
   const Network& network_;
-  const Shapes& inputs_;
+  Shapes inputs_;
   std::optional<CachedRows> cache_;
 };
 
