@@ -98,7 +98,7 @@ const Mistake kMistakes[] = {
      "weights = softmax(q @ k.T / sqrt(q.shape[-1]))",
      "d_k is the size of one head's queries",
      {{kRight, "S is the right scale, as 1/sqrt(d_model) for one head of full width"}},
-     always,
+     has_scale,
      same_scale_as_other,
      scale_other},
     {"softmax-missing",
@@ -390,7 +390,7 @@ std::optional<AppliedMistake> apply_mistake(const ChosenMistake& chosen, const S
   Verdict verdict = sites.empty() ? Verdict{Fit::absent, "there is no attention in it"} : Verdict{};
   bool has_any = false;
   for (const Site& site : sites) {
-    const Verdict here = mistake.fits(site);
+    const Verdict here = mistake.fits(site, chosen.parameter);
     // One place to make the mistake is enough; one that stops is the end of the program.
     if (here.fit == Fit::absent) {
       if (!has_any) verdict = here;

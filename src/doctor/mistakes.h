@@ -56,7 +56,7 @@ struct Mistake {
   const char* fix_code;           // the line as it should be
   const char* fix;                // in words
   Coincidence coincides[4];
-  Verdict (*fits)(const Site& site);
+  Verdict (*fits)(const Site& site, std::string_view parameter);
   // Why this input's structure cannot show the mistake, whatever its numbers; empty when it can.
   std::string (*hides)(const Site& site, double parameter);
   void (*edit)(StepList& list, const Site& site, double parameter);

@@ -37,21 +37,6 @@ void replace_mask(StepList& list, const Site& site, Mask mask) {
   give_options(list, site, with_mask_of(site, std::move(mask)));
 }
 
-// `allowed(b, h, i, j)`, asked once per pair.
-template <class F>
-Mask mask_where(const PairShape& shape, const F& allowed) {
-  const index_t count = shape.batch * shape.heads * shape.q_len * shape.kv_len;
-  auto flags = std::make_shared<std::vector<std::uint8_t>>();
-  flags->reserve(static_cast<std::size_t>(count));
-  for (index_t b = 0; b < shape.batch; ++b)
-    for (index_t h = 0; h < shape.heads; ++h)
-      for (index_t i = 0; i < shape.q_len; ++i)
-        for (index_t j = 0; j < shape.kv_len; ++j) flags->push_back(allowed(b, h, i, j) ? 1 : 0);
-  const View<const std::uint8_t, 4> view(flags->data(),
-                                         {shape.batch, shape.heads, shape.q_len, shape.kv_len});
-  return Mask::allowed(Broadcast(ConstTensor<4>(view), flags));
-}
-
 MaskPlan mask_plan(const Site& site) {
   AttentionOptions mask_only = *site.options;
   mask_only.bias = {};  // -inf entries of a bias hide by themselves; only the mask is misread
@@ -90,38 +75,44 @@ std::string size(index_t a, index_t b) { return shape_text({a, b}); }
 
 // --- when a mistake can be made -----------------------------------------------------------------
 
-Verdict always(const Site&) { return {}; }
+Verdict always(const Site&, std::string_view) { return {}; }
 
-Verdict has_softmax(const Site& site) {
+Verdict has_scale(const Site& site, std::string_view parameter) {
+  if (site.d_model == 0 && parameter.find("d_model") != std::string_view::npos)
+    return {Fit::absent, "the queries are given: there is no d_model"};
+  return {};
+}
+
+Verdict has_softmax(const Site& site, std::string_view) {
   if (!site.has_softmax) return {Fit::absent, "this attention has no softmax"};
   return {};
 }
 
-Verdict has_mask(const Site& site) {
+Verdict has_mask(const Site& site, std::string_view) {
   if (site.options->mask.parts().empty()) return {Fit::absent, "this attention has no mask"};
   return {};
 }
 
-Verdict has_causal_mask(const Site& site) {
+Verdict has_causal_mask(const Site& site, std::string_view) {
   const bool is_causal = has_part(
       site, [](const Mask::Part& part) { return std::holds_alternative<Mask::Causal>(part); });
   if (!is_causal) return {Fit::absent, "this attention has no causal mask"};
   return {};
 }
 
-Verdict is_square(const Site& site) {
+Verdict is_square(const Site& site, std::string_view) {
   const PairShape& p = site.pairs;
   if (p.q_len == p.kv_len) return {};
   return {Fit::stops, "the transpose of " + size(p.q_len, p.kv_len) + " is " +
                           size(p.kv_len, p.q_len) + ", which fits only when q_len = kv_len"};
 }
 
-Verdict has_square_mask(const Site& site) {
-  const Verdict verdict = has_mask(site);
-  return verdict.fit == Fit::runs ? is_square(site) : verdict;
+Verdict has_square_mask(const Site& site, std::string_view parameter) {
+  const Verdict verdict = has_mask(site, parameter);
+  return verdict.fit == Fit::runs ? is_square(site, parameter) : verdict;
 }
 
-Verdict multiplies_untransposed(const Site& site) {
+Verdict multiplies_untransposed(const Site& site, std::string_view) {
   const PairShape& p = site.pairs;
   if (p.kv_len == site.d_k) return {};
   return {Fit::stops, "Q·K is " + size(p.q_len, site.d_k) + " · " + size(p.kv_len, site.d_k) +
@@ -130,7 +121,7 @@ Verdict multiplies_untransposed(const Site& site) {
                           " differ (it runs only when kv_len = d_k, and is wrong then too)"};
 }
 
-Verdict projects_values(const Site& site) {
+Verdict projects_values(const Site& site, std::string_view) {
   if (site.v_input.empty())
     return {Fit::absent, "the values are given: there is no W_V to leave out"};
   if (site.v_input_shape != site.v_shape)
@@ -139,7 +130,7 @@ Verdict projects_values(const Site& site) {
   return {};
 }
 
-Verdict keys_fit_values(const Site& site) {
+Verdict keys_fit_values(const Site& site, std::string_view) {
   if (site.d_k == site.d_v) return {};
   return {Fit::stops, "K has " + std::to_string(site.d_k) + " columns where V has " +
                           std::to_string(site.d_v) + ": what follows does not take it"};

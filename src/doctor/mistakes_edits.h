@@ -11,15 +11,17 @@
 namespace glasshead::doctor::edits {
 
 // fits
-Verdict always(const Site& site);
-Verdict has_softmax(const Site& site);
-Verdict has_mask(const Site& site);
-Verdict has_causal_mask(const Site& site);
-Verdict has_square_mask(const Site& site);  // a mask, and q_len = kv_len
-Verdict is_square(const Site& site);        // q_len = kv_len
-Verdict multiplies_untransposed(const Site& site);
-Verdict projects_values(const Site& site);
-Verdict keys_fit_values(const Site& site);
+Verdict always(const Site& site, std::string_view parameter);
+Verdict has_scale(const Site& site, std::string_view parameter);
+Verdict has_softmax(const Site& site, std::string_view parameter);
+Verdict has_mask(const Site& site, std::string_view parameter);
+Verdict has_causal_mask(const Site& site, std::string_view parameter);
+Verdict has_square_mask(const Site& site,
+                        std::string_view parameter);              // a mask, and q_len = kv_len
+Verdict is_square(const Site& site, std::string_view parameter);  // q_len = kv_len
+Verdict multiplies_untransposed(const Site& site, std::string_view parameter);
+Verdict projects_values(const Site& site, std::string_view parameter);
+Verdict keys_fit_values(const Site& site, std::string_view parameter);
 
 // hides
 std::string nothing(const Site& site, double parameter);

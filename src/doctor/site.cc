@@ -15,9 +15,8 @@ index_t from_back(const TraceTensor& tensor, std::size_t axis) {
 }
 
 void find_projections(Site& site, const StepList& steps, const Trace& run) {
-  site.d_model = site.d_k;
   if (const Step* q = find_step(steps, site.tap("q"))) {
-    if (!q->reads.empty()) site.d_model = from_back(run.at(q->reads[0]), 0);
+    if (q->reads.size() >= 2) site.d_model = from_back(run.at(q->reads[0]), 0);
   }
   const Step* v = find_step(steps, site.tap("v"));
   if (v != nullptr && v->reads.size() >= 2) {  // x and W_V

@@ -1,6 +1,7 @@
 // One attention inside a list of steps: where it stands and how big it is.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,7 +20,7 @@ struct Site {
   std::shared_ptr<const AttentionOptions> options;  // of the right run; never null
   PairShape pairs;                                  // batch, heads, q_len, kv_len
   index_t kv_heads = 1, d_k = 0, d_v = 0;
-  index_t d_model = 0;  // columns of what the queries are projected from; d_k if they are given
+  index_t d_model = 0;  // columns of what the queries are projected from; 0 if they are given
   std::string v_input;  // the tap that values are projected from; empty if they are given
   std::vector<index_t> v_input_shape, v_shape;  // of the projection's two ends
   bool has_softmax = true;                      // false where the case leaves it out
@@ -40,6 +41,21 @@ void bypass_step(StepList& steps, const std::string& tap);
 void erase_step(StepList& steps, std::string_view tap);
 // Puts a step behind the one that writes `tap`.
 void insert_after(StepList& steps, std::string_view tap, Step step);
+
+// An explicit mask: `allowed(b, h, i, j)`, asked once per pair.
+template <class F>
+Mask mask_where(const PairShape& shape, const F& allowed) {
+  const index_t count = shape.batch * shape.heads * shape.q_len * shape.kv_len;
+  auto flags = std::make_shared<std::vector<std::uint8_t>>();
+  flags->reserve(static_cast<std::size_t>(count));
+  for (index_t b = 0; b < shape.batch; ++b)
+    for (index_t h = 0; h < shape.heads; ++h)
+      for (index_t i = 0; i < shape.q_len; ++i)
+        for (index_t j = 0; j < shape.kv_len; ++j) flags->push_back(allowed(b, h, i, j) ? 1 : 0);
+  const View<const std::uint8_t, 4> view(flags->data(),
+                                         {shape.batch, shape.heads, shape.q_len, shape.kv_len});
+  return Mask::allowed(Broadcast(ConstTensor<4>(view), flags));
+}
 
 // "3x2": for messages.
 std::string shape_text(const std::vector<index_t>& shape);

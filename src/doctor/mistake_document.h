@@ -1,0 +1,31 @@
+// A mistake as it is shown: the wrong run beside the right one, on the same numbers.
+//
+//   weights    wrong                      Σ           right
+//     A   0.4011       ·        ·    0.4011 ✗         1       ·        ·
+//     B   0.1978  0.4011        ·    0.5989 ✗    0.3302  0.6698        ·
+//     C   0.2483  0.2483  0.5034′    1.0000 ✓      same
+#pragma once
+
+#include <string>
+
+#include "doctor/mistakes.h"
+#include "wire/case.h"
+#include "wire/document.h"
+#include "wire/document_build.h"
+#include "wire/json_writer.h"
+
+namespace glasshead::doctor {
+
+// The first attention's weights and output, wrong and right; what is done, the tell-tale, the line
+// of code to look for, the fix. A program that stops has the reason instead of numbers.
+wire::Document mistake_document(const MistakenRun& run, const wire::Case& c,
+                                const wire::DocumentOptions& options);
+
+// The object "mistake" of the trace's JSON: id, parameter, what it says of itself, whether it runs,
+// whether these inputs show it, and the right weights and out beside the trace of the wrong run.
+void write_mistake(wire::JsonWriter& json, const MistakenRun& run);
+
+// The whole table, with what each mistake gives on this case: docs/mistakes.md.
+std::string mistakes_markdown(const wire::Case& c);
+
+}  // namespace glasshead::doctor
