@@ -212,7 +212,9 @@ void softmax_columns(StepList& list, const Site& site, double) {
   become("exp", kColumnExp).reads.at(1) = max;
   become("weights", kColumnWeights).reads.at(1) = sum;
   become("row_max", kColumnMax).tap = max;
-  become("row_sum", kColumnSum).tap = sum;
+  Step& column_sum = become("row_sum", kColumnSum);
+  column_sum.tap = sum;
+  column_sum.reads = {site.tap("exp")};
 }
 
 void softmax_unshifted(StepList& list, const Site& site, double) {

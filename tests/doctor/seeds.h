@@ -2,10 +2,12 @@
 // inputs of one attention and what each classic mistake makes of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,8 @@ struct Seed {
   std::string name;
   nlohmann::json content;
 };
+
+inline void PrintTo(const Seed& seed, std::ostream* out) { *out << seed.name; }
 
 // Every example that lists mistakes, in order of name.
 inline std::vector<Seed> seeds_with_mistakes() {
