@@ -105,6 +105,7 @@ struct Case {
   // numbers.
   std::map<std::string, std::string> given_text;
   nn::Network network;
+  bool has_block_list = false;  // the file says "blocks": paths of a block start with "blocks[n]."
   // false: the weights are the scaled scores themselves, Q·Kᵀ·V without softmax; nothing can then
   // be hidden, and a mask is refused.
   bool has_softmax = true;
@@ -112,7 +113,9 @@ struct Case {
   // computed, instead of attention.
   std::vector<std::pair<index_t, index_t>> differences;
   std::optional<RandomInputs> random;
-  index_t feed = 0;      // > 0: rows are given in pieces of this many, with a cache of k and v
+  // > 0: the first run is given this many rows, each later one the next row alone, with a cache of
+  // k and v.
+  index_t feed = 0;
   index_t generate = 0;  // how many tokens to append, one at a time, with a cache
   std::vector<PrintedNumber> printed;
   std::vector<Claim> claims;
@@ -137,11 +140,15 @@ std::optional<Edit::Set> parse_set(std::string_view text, std::vector<Problem>& 
 std::optional<index_t> find_row(const std::vector<std::string>& labels, std::string_view name,
                                 std::string& why_not);
 
-// The steps of the prompt, or, with `feed` or `generate`, of the first piece.
+// The steps of one run over all rows; with `feed` and `generate` those of the first run are the
+// same but for the caches.
 std::vector<Step> case_steps(const Case& c);
-// Runs it, keeping every value. Later pieces and generated tokens have their own taps behind the
-// first one's, named "step.1.weights", "step.2.weights", ... (one query row each for generated
-// tokens); their "step.1.k" is the cache with the new rows appended.
+// Runs it, keeping every value. Refuses (OptionError), naming the rows, a case whose empty_row is
+// EmptyRow::error and which has rows with no allowed key. With `feed` or `generate` (nn/generate.h)
+// the taps of later runs stand behind those of the first, called "step.1.weights",
+// "step.2.weights",
+// ...: one query row each; "step.1.k_cache" holds the keys of all rows so far. Inputs that later
+// runs share keep their names.
 Trace run_case(const Case& c);
 
 }  // namespace glasshead::wire

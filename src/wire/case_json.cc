@@ -83,8 +83,9 @@ class JsonTreeBuilder {
     std::string path;
     for (const Open& open : stack_) {
       const JsonTree::Node& node = tree_.nodes_[open.node];
+      const bool is_inside = &open != &stack_.back();  // its last element is the next one up
       if (node.kind == JsonKind::array)
-        path += fmt::format("[{}]", node.count);
+        path += fmt::format("[{}]", node.count - (is_inside ? 1 : 0));
       else if (!open.key.empty())
         path += (path.empty() ? "" : ".") + excerpt(open.key);
     }
@@ -116,7 +117,6 @@ class JsonTreeBuilder {
       if (parent_node.kind == JsonKind::object) {
         node.key = keep(parent.key);
         node.key_size = static_cast<std::uint32_t>(parent.key.size());
-        parent.key.clear();
       }
       (parent.last == 0 ? parent_node.child : tree_.nodes_[parent.last].next) = index;
       parent.last = index;

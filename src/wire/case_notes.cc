@@ -19,6 +19,13 @@ class NoteReader {
   explicit NoteReader(CaseBuilder& build) : read_(build.read), c_(build.c) {
     for (const auto& input : c_.inputs) taps_.insert(input.first);
     for (const Step& step : case_steps(c_)) taps_.insert(step.tap);
+    if (c_.feed > 0 || c_.generate > 0) {
+      for (const std::string& tap : std::set<std::string>(taps_)) {
+        const std::size_t at = tap.rfind("scores");
+        if (at == std::string::npos || at + 6 != tap.size()) continue;
+        for (const char* name : {"k_cache", "v_cache"}) taps_.insert(tap.substr(0, at) + name);
+      }
+    }
     for (std::string_view name : derived_values()) taps_.insert(std::string(name));
   }
 
@@ -145,7 +152,7 @@ class NoteReader {
                  : &c_.query_labels;
     if (n == 1 && is_one_of(leaf, {"logits", "probabilities"})) return &c_.vocabulary;
     if (n == 1 && is_one_of(leaf, {"scores", "scaled", "capped", "biased", "masked", "exp",
-                                   "weights", "dropped", "exp_unshifted"}))
+                                   "weights", "dropped", "exp_unshifted", "mask_additive"}))
       return &c_.key_labels;
     return nullptr;
   }

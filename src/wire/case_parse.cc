@@ -197,6 +197,7 @@ void read_blocks(CaseBuilder& build, JsonValue root) {
   const JsonValue blocks = root.find("blocks");
   nn::Network& network = build.c.network;
   if (blocks) {
+    build.c.has_block_list = true;
     for (const char* name : {"attention", "cross_attention", "residual", "norm", "attention_norm",
                              "cross_norm", "feed_forward_norm", "feed_forward"})
       if (root.find(name))
@@ -272,12 +273,18 @@ void read_generation(CaseBuilder& build, JsonValue root) {
     }
   }
   build.c.feed = read.integer(root.find("feed"), "feed", 1, kMostExtent).value_or(0);
+  if (build.c.feed > 0 && build.c.generate > 0)
+    read.problem("feed",
+                 "contradicts generate, which runs the tokens first and then one at a time");
   if (build.c.feed == 0 && build.c.generate == 0) return;
   const char* const field = build.c.feed > 0 ? "feed" : "generate";
-  if (root.find("attention").find("q") || build.c.random || build.has_context)
+  if (build.c.random || build.has_context)
     read.problem(field,
                  "needs X or tokens, and attention over itself: a cache grows with the rows");
-  if (build.c.network.first_position != 0) read.problem(field, "needs positions that start at 0");
+  if (!build.c.has_softmax)
+    read.problem("attention.softmax", fmt::format("none contradicts {}", field));
+  if (!build.c.differences.empty())
+    read.problem("differences", fmt::format("contradicts {}", field));
 }
 
 void read_all(CaseBuilder& build, JsonValue root) {

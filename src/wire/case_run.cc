@@ -1,8 +1,12 @@
 // From a case to steps and a trace.
 #include <cmath>
+#include <memory>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "nn/generate.h"
 #include "wire/case.h"
 
 namespace glasshead::wire {
@@ -77,6 +81,18 @@ void remove_softmax(std::vector<Step>& list) {
   list = std::move(kept);
 }
 
+// Gives the steps of the attention with this prefix its own rule for rows with no allowed key.
+void restore_empty_row(const std::string& prefix, EmptyRow rule, std::vector<Step>& list) {
+  for (Step& step : list) {
+    if (!step.options || step.tap.compare(0, prefix.size(), prefix) != 0) continue;
+    const bool is_deeper = step.tap.find('.', prefix.size()) != std::string::npos;
+    if (is_deeper || step.options->empty_row == rule) continue;
+    AttentionOptions options = *step.options;
+    options.empty_row = rule;
+    step.options = std::make_shared<const AttentionOptions>(std::move(options));
+  }
+}
+
 void add_differences(const Case& c, std::vector<Step>& list) {
   Step step;
   step.tap = "differences";
@@ -97,17 +113,56 @@ void add_differences(const Case& c, std::vector<Step>& list) {
   list.push_back(cosines);
 }
 
+// Puts a later run behind the first, what is its own named with `prefix`.
+void append_pass(const Case& c, const std::string& prefix, Trace& pass, Trace& trace) {
+  std::set<std::string> own;
+  for (auto& [tap, tensor] : pass.inputs) {
+    const std::string rows = c.network.ids.empty() ? "X" : c.network.ids;
+    const bool is_shared = tap != rows && trace.find(tap) != nullptr;
+    if (is_shared) continue;
+    own.insert(tap);
+    trace.inputs.emplace_back(prefix + tap, std::move(tensor));
+  }
+  for (const TracedStep& step : pass.steps) own.insert(step.step.tap);
+  for (TracedStep& step : pass.steps) {
+    step.step.tap = prefix + step.step.tap;
+    for (std::string& tap : step.step.reads)
+      if (own.count(tap) != 0) tap = prefix + tap;
+    trace.steps.push_back(std::move(step));
+  }
+}
+
 }  // namespace
 
 std::vector<Step> case_steps(const Case& c) {
-  nn::Shapes shapes;
-  for (const auto& [tap, tensor] : c.inputs) shapes[tap] = tensor.shape;
-  std::vector<Step> list = nn::steps(c.network, shapes);
+  // Rows with no allowed key are refused when the steps run, not when they are listed: a list can
+  // be shown, searched and edited. So it is made of a lenient network, then made strict again.
+  nn::Network network = c.network;
+  for (nn::Block& block : network.blocks) {
+    block.attention.options.empty_row = EmptyRow::zero;
+    if (block.cross_attention) block.cross_attention->options.empty_row = EmptyRow::zero;
+  }
+  std::vector<Step> list = nn::steps(network, nn::shapes_of(c.inputs));
+  for (std::size_t n = 0; n < c.network.blocks.size(); ++n) {
+    const nn::Block& block = c.network.blocks[n];
+    const std::string prefix = c.network.blocks.size() == 1 ? "" : fmt::format("block.{}.", n);
+    restore_empty_row(prefix, block.attention.options.empty_row, list);
+    if (block.cross_attention)
+      restore_empty_row(prefix + "cross.", block.cross_attention->options.empty_row, list);
+  }
   if (!c.has_softmax) remove_softmax(list);
   if (!c.differences.empty()) add_differences(c, list);
   return list;
 }
 
-Trace run_case(const Case& c) { return run_steps(case_steps(c), c.inputs); }
+Trace run_case(const Case& c) {
+  if (c.generate == 0 && c.feed == 0) return run_steps(case_steps(c), c.inputs);
+  nn::Generation generation = c.feed > 0 ? nn::run_row_by_row(c.network, c.inputs, c.feed)
+                                         : nn::generate(c.network, c.inputs, c.generate);
+  Trace trace = std::move(generation.passes[0]);
+  for (std::size_t pass = 1; pass < generation.passes.size(); ++pass)
+    append_pass(c, fmt::format("step.{}.", pass), generation.passes[pass], trace);
+  return trace;
+}
 
 }  // namespace glasshead::wire

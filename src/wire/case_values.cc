@@ -47,6 +47,13 @@ double sum_of(const double* w, index_t n) {
 
 double largest_of(const double* w, index_t n) { return n == 0 ? 0 : *std::max_element(w, w + n); }
 
+double lead_of(const double* z, index_t n) {
+  if (n < 2) return 0;
+  std::vector<double> sorted(z, z + n);
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() - 1] - sorted[sorted.size() - 2];
+}
+
 // sqrt of the sum over i, j of (w_i [i = j] - w_i w_j)².
 double jacobian_norm_of(const double* w, index_t n) {
   double sum = 0;
@@ -139,6 +146,18 @@ std::optional<TraceTensor> derived(const Case& c, const Trace& trace, const std:
     if (pairs == nullptr || pairs->values.empty()) return std::nullopt;
     return standard_deviation(*pairs);
   }
+  if (name == "mask_additive") {
+    const TraceTensor* masked = trace.find(prefix + "masked");
+    if (masked == nullptr) return std::nullopt;
+    TraceTensor out = *masked;
+    for (double& x : out.values) x = x == -HUGE_VAL ? x : 0;
+    return out;
+  }
+  if (name == "lead") {
+    const TraceTensor* scaled = trace.find(prefix + "scaled");
+    if (scaled == nullptr || scaled->shape.empty()) return std::nullopt;
+    return per_row(*scaled, lead_of);
+  }
   const TraceTensor* weights = trace.find(prefix + "weights");
   if (weights == nullptr || weights->shape.empty()) return std::nullopt;
   if (name == "weights_sum") return per_row(*weights, sum_of);
@@ -158,8 +177,9 @@ std::string list_of(const std::vector<double>& values) {
 }  // namespace
 
 std::vector<std::string_view> derived_values() {
-  return {"exp_unshifted", "row_sum_unshifted", "weights_sum", "largest_weight", "distance",
-          "jacobian_norm", "sqrt_d_k",          "scores_std",  "scaled_std"};
+  return {"exp_unshifted", "row_sum_unshifted", "weights_sum", "largest_weight",
+          "distance",      "jacobian_norm",     "sqrt_d_k",    "scores_std",
+          "scaled_std",    "mask_additive",     "lead"};
 }
 
 std::optional<TraceTensor> value_of(const Case& c, const Trace& trace, const std::string& tap) {

@@ -10,6 +10,8 @@
 //   largest_weight     the row's largest weight
 //   distance           length of out minus the value of the key with the largest weight
 //   jacobian_norm      Frobenius norm of diag(w) - w·wᵀ, the derivative of softmax
+//   lead               the row's largest scaled score minus its second largest
+//   mask_additive      0 where a pair may attend, -inf where not, one number per pair
 //   sqrt_d_k           one number
 //   scores_std, scaled_std   standard deviation over all pairs, one number
 // With a prefix they belong to that attention: "block.1.weights_sum".
