@@ -61,8 +61,4 @@ std::vector<std::string> shown_labels(const std::vector<std::string>& labels);
 // The row numbers of [0, n) that are shown.
 std::vector<index_t> shown_rows(index_t n, const std::optional<index_t>& query);
 
-// A label or an index as the user wrote it -> the row; nullopt, and a problem, if there is none.
-std::optional<index_t> find_label(const std::vector<std::string>& labels, const std::string& name,
-                                  const std::string& where, std::vector<Problem>& problems);
-
 }  // namespace glasshead::wire

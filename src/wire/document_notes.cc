@@ -112,6 +112,39 @@ std::string label_or_index(const std::vector<std::string>& labels, index_t n) {
   return at < labels.size() ? cut(escape_controls(labels[at]), kLabelCells) : fmt::format("{}", n);
 }
 
+// All that the source prints of the row that `printed` belongs to, in the order of its columns.
+std::string printed_digits(const Case& c, const PrintedNumber& printed) {
+  std::map<std::vector<index_t>, std::string> digits;
+  const bool is_row = printed.index.size() > 1;
+  for (const PrintedNumber& other : c.printed) {
+    const bool is_same_row = other.tap == printed.tap && other.index.size() == printed.index.size() &&
+                             std::equal(other.index.begin(), other.index.end() - (is_row ? 1 : 0),
+                                        printed.index.begin());
+    if (is_same_row) digits[other.index] = other.text;
+  }
+  std::string words;
+  for (const auto& [index, text] : digits) words += (words.empty() ? "" : " ") + text;
+  return words;
+}
+
+// "row B as 0.50 0.50 0; softmax of ...": one sentence for each row and reason.
+std::vector<std::string> printed_sentences(const Case& c) {
+  std::vector<std::string> sentences;
+  for (const PrintedNumber& printed : c.printed) {
+    if (printed.kind.empty()) continue;
+    std::string where;
+    if (printed.tap != "weights") where = printed.tap + " ";
+    std::replace(where.begin(), where.end(), '_', ' ');
+    if (!printed.index.empty())
+      where += "row " + label_or_index(c.query_labels, printed.index.front()) + " ";
+    std::string sentence = where + "as " + printed_digits(c, printed);
+    if (!printed.note.empty()) sentence += "; " + printed.note;
+    if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
+      sentences.push_back(sentence);
+  }
+  return sentences;
+}
+
 }  // namespace
 
 void describe(Document& document, const Case& c, const Trace& trace,
@@ -170,28 +203,8 @@ void add_footnotes(Document& document, const Case& c, const DocumentOptions& opt
   if (!moved.empty()) document.footnotes.push_back(moved);
   const std::string source =
       c.from.rfind("tutorial", 0) == 0 ? std::string("the tutorial") : escape_controls(c.from);
-  // Numbers of one row and one reason make one sentence.
-  struct Sentence {
-    std::string where, digits, note;
-  };
-  std::vector<Sentence> sentences;
-  for (const PrintedNumber& printed : c.printed) {
-    if (printed.kind.empty() && printed.note.empty()) continue;
-    std::string where = printed.tap;
-    if (!printed.index.empty())
-      where += " row " + label_or_index(c.query_labels, printed.index.front());
-    if (printed.tap == "weights" && !printed.index.empty())
-      where = "row " + label_or_index(c.query_labels, printed.index.front());
-    if (!sentences.empty() && sentences.back().where == where &&
-        (sentences.back().note == printed.note || printed.note.empty())) {
-      sentences.back().digits += " " + printed.text;
-    } else {
-      sentences.push_back({where, printed.text, printed.note});
-    }
-  }
-  for (const Sentence& s : sentences)
-    document.notes.push_back(escape_controls(source + " prints " + s.where + " as " + s.digits +
-                                             (s.note.empty() ? "" : "; " + s.note)));
+  for (const std::string& sentence : printed_sentences(c))
+    document.notes.push_back(escape_controls(source + " prints " + sentence));
 }
 
 void keep_steps(Document& document, const std::vector<std::string>& names) {

@@ -101,25 +101,6 @@ std::vector<index_t> shown_rows(index_t n, const std::optional<index_t>& query) 
   return rows;
 }
 
-std::optional<index_t> find_label(const std::vector<std::string>& labels, const std::string& name,
-                                  const std::string& where, std::vector<Problem>& problems) {
-  const auto found = std::find(labels.begin(), labels.end(), name);
-  if (found != labels.end()) return found - labels.begin();
-  index_t index = 0;
-  bool is_number = !name.empty() && name.size() < 10;
-  for (const char c : name) {
-    is_number = is_number && c >= '0' && c <= '9';
-    index = is_number ? index * 10 + (c - '0') : 0;
-  }
-  if (is_number && index < static_cast<index_t>(labels.size())) return index;
-  std::string known;
-  for (const std::string& label : shown_labels(labels))
-    if (known.size() < 60) known += (known.empty() ? "" : ", ") + label;
-  problems.push_back({where, fmt::format("\"{}\" is no label and no index below {}; there are: {}",
-                                         escape_controls(name), labels.size(), known)});
-  return std::nullopt;
-}
-
 AttentionPart attention_of(const Step& scores, const TraceTensor& value, const TraceTensor& q) {
   AttentionPart part;
   part.prefix = prefix_of(scores.tap);

@@ -287,7 +287,7 @@ void Writer::put_plain(const Section& section) {
   const bool has_shown = std::any_of(section.tables.begin(), section.tables.end(),
                                      [](const Table& table) { return !table.is_repeated; });
   if (section.number == 0 && !has_shown && section.lines.empty()) return;
-  put(heading(section));
+  if (section.number > 0 || !section.title.empty()) put(heading(section));
   Lines special;
   const bool is_plain_matrix = !section.tables.empty() && section.tables.front().leading.empty();
   if (section.layout == Section::Layout::compact) special = compact(section);
@@ -300,7 +300,8 @@ void Writer::put_plain(const Section& section) {
     if (!name.empty()) put("  " + show(name));
     put(whole_table(table));
   }
-  for (const std::string& line : section.lines) put("  " + show(line));
+  const std::string indent(section.title.empty() ? 0 : kIndent, ' ');
+  for (const std::string& line : section.lines) put(indent + show(line));
 }
 
 // Consecutive sections of one shape side by side, as many as the width allows.
@@ -349,7 +350,7 @@ void Writer::put_beside(const std::vector<const Section*>& group) {
 }
 
 std::string Writer::write(const Document& document) {
-  put(show(document.title));
+  if (!document.title.empty()) put(show(document.title));
   for (const std::string& line : document.preamble) put(show(line));
   for (std::size_t at = 0; at < document.sections.size();) {
     std::vector<const Section*> group;

@@ -1,0 +1,31 @@
+// Where `glasshead trace` finds cases and how it writes results.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/case.h"
+#include "wire/document_build.h"
+
+namespace glasshead::cli {
+
+// A case by path, or by its name in the installed cases/ (beside the program:
+// <prefix>/share/glasshead/cases) or the source's. Throws FormatError with every problem.
+wire::Case load_case(const std::string& name_or_path);
+
+// "three-tokens  three tokens, no mask", one a line.
+std::string list_cases();
+
+// Hands a sink to `write`; what it gets goes to stdout, or to a file that is complete or untouched.
+void write_pieces(const std::string& path,
+                  const std::function<void(const std::function<void(std::string_view)>&)>& write);
+
+// out.npy: one matrix (the first of `steps`, else out); all.safetensors: every tap under its name.
+void write_taps(const std::string& path, const Trace& trace, const std::vector<std::string>& steps);
+
+// Compares with an earlier JSON trace, or a .npy of out. Empty: equal; else what differs.
+std::string compare_with(const std::string& path, const Trace& trace, const std::string& json);
+
+}  // namespace glasshead::cli
