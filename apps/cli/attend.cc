@@ -1,0 +1,244 @@
+// glasshead attend: q, k, v from files -> out, lse, weights, gradients.
+#include <cstdio>
+#include <memory>
+
+#include "cli/attend_outputs.h"
+#include "cli/attention_args.h"
+#include "cli/command.h"
+#include "cli/explain.h"
+#include "cli/values.h"
+
+namespace glasshead::cli {
+namespace {
+
+struct AttendArgs {
+  AttentionArgs attention;
+  std::string out, lse, row_max, row_sum, weights, d_out, dq, dk, dv;
+  bool has_backward = false, has_explain = false;
+};
+
+// Dense, writable, of the rank that the library takes.
+template <int Rank>
+MutableTensor<Rank> writable(FileTensor& tensor) {
+  const ConstTensor<Rank> view = tensor.view<Rank>();
+  return {tensor.bytes.data(), tensor.dtype, view.shape, view.strides};
+}
+
+// Everything that was asked for. A result has the rank of the file that gave the queries (of k and
+// v for their gradients): leading axes of size 1 that the file did not have are left out again.
+class Results {
+ public:
+  explicit Results(const AttendArgs& args) {
+    add("-o", "out", args.out);
+    add("--lse", "lse", args.lse);
+    add("--row-max", "row_max", args.row_max);
+    add("--row-sum", "row_sum", args.row_sum);
+    add("--weights", "weights", args.weights);
+    add("--dq", "dq", args.dq);
+    add("--dk", "dk", args.dk);
+    add("--dv", "dv", args.dv);
+  }
+
+  std::vector<Output>& outputs() { return outputs_; }
+
+  // Null if it was not asked for.
+  FileTensor* find(const std::string& name) {
+    for (Output& output : outputs_)
+      if (output.name == name) return &output.tensor;
+    return nullptr;
+  }
+
+  // Zeroed memory of the right type and shape.
+  void allocate(const AttentionCall& call) {
+    const ConstTensor<4> q = call.q_view(), k = call.k_view(), v = call.v_view();
+    // Weights and row states are kept as they are computed, not rounded to bf16 or f16.
+    const DType compute = q.dtype == DType::f64 ? DType::f64 : DType::f32;
+    const std::vector<index_t> rows{q.shape[0], q.shape[1], q.shape[2]};
+    const auto with = [&](index_t last) {
+      std::vector<index_t> shape = rows;
+      shape.push_back(last);
+      return shape;
+    };
+    const std::size_t rank = call.q.shape.size();
+    set("out", q.dtype, with(v.shape[3]), rank);
+    for (const char* name : {"lse", "row_max", "row_sum"})
+      set(name, compute, rows, rank > 0 ? rank - 1 : 0);
+    set("weights", compute, with(k.shape[2]), rank);
+    set("dq", q.dtype, call.q.shape, rank);
+    set("dk", q.dtype, call.k.shape, call.k.shape.size());
+    set("dv", q.dtype, call.v.shape, call.v.shape.size());
+  }
+
+ private:
+  void add(const char* flag, const char* name, const std::string& path) {
+    if (!path.empty()) outputs_.push_back({flag, name, path, {}});
+  }
+  void set(const char* name, DType dtype, std::vector<index_t> shape, std::size_t rank) {
+    FileTensor* tensor = find(name);
+    if (tensor == nullptr) return;
+    while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
+    *tensor = make_tensor(dtype, std::move(shape));
+  }
+
+  std::vector<Output> outputs_;
+};
+
+void run_forward(const AttentionCall& call, Results& results, FileTensor& out) {
+  RowState rows;
+  if (FileTensor* lse = results.find("lse")) rows.lse = writable<3>(*lse);
+  if (FileTensor* max = results.find("row_max")) rows.max = writable<3>(*max);
+  if (FileTensor* sum = results.find("row_sum")) rows.sum = writable<3>(*sum);
+  attend(call.q_view(), call.k_view(), call.v_view(), writable<4>(out), call.options, rows);
+}
+
+void run_weights(const AttentionCall& call, FileTensor& weights) {
+  const ConstTensor<4> q = call.q_view();
+  attention_weights(call.q_view(), call.k_view(), call.options, {0, q.shape[1], 0, q.shape[2]},
+                    writable<4>(weights));
+}
+
+void run_backward(const AttentionCall& call, const FileTensor& d_out, Results& results) {
+  FileTensor dq = make_tensor(call.q.dtype, call.q.shape);
+  FileTensor dk = make_tensor(call.q.dtype, call.k.shape);
+  FileTensor dv = make_tensor(call.q.dtype, call.v.shape);
+  const auto target = [&](const char* name, FileTensor& unused) {
+    FileTensor* wanted = results.find(name);
+    return writable<4>(wanted != nullptr ? *wanted : unused);
+  };
+  attend_backward(d_out.view<4>("--d-out"), call.q_view(), call.k_view(), call.v_view(),
+                  {target("dq", dq), target("dk", dk), target("dv", dv)}, call.options);
+}
+
+std::vector<index_t> out_shape(const AttentionCall& call) {
+  const ConstTensor<4> q = call.q_view();
+  return {q.shape[0], q.shape[1], q.shape[2], call.v_view().shape[3]};
+}
+
+// Gradients are asked for by --backward, need --d-out, and have at least one file.
+void check_backward(const AttendArgs& args, std::vector<Problem>& problems) {
+  const bool has_file = !args.dq.empty() || !args.dk.empty() || !args.dv.empty();
+  if (args.has_backward) {
+    if (args.d_out.empty())
+      problems.push_back(
+          {"--d-out", "missing; --backward needs the gradient of out, --d-out FILE"});
+    if (!has_file)
+      problems.push_back({"--backward", "no file for a gradient; give --dq, --dk or --dv FILE"});
+    return;
+  }
+  if (has_file || !args.d_out.empty())
+    problems.push_back({"--backward", "missing; --d-out, --dq, --dk and --dv go with --backward"});
+}
+
+void check_d_out(const FileTensor& d_out, const AttentionCall& call,
+                 std::vector<Problem>& problems) {
+  const ConstTensor<4> view = d_out.view<4>("--d-out");
+  const std::vector<index_t> found(view.shape.begin(), view.shape.end());
+  const std::vector<index_t> wanted = out_shape(call);
+  if (found != wanted)
+    problems.push_back({"--d-out", "has shape " + shape_text(found) + "; it must have out's, " +
+                                       shape_text(wanted)});
+}
+
+[[noreturn]] void refuse(std::vector<Problem> problems) {
+  throw OptionError("attend", std::move(problems));
+}
+
+// A printed result must be small; bf16 can't be written as .npy.
+void check_results(const AttentionCall& call, const std::vector<Output>& outputs,
+                   std::vector<Problem>& problems) {
+  for (const Output& output : outputs)
+    if (output.path.ends_with(".npy") && output.tensor.dtype == DType::bf16)
+      problems.push_back({output.flag, output.path + ": " + output.name +
+                                           " is bf16, which has no .npy type; write .safetensors"});
+  index_t size = 1;
+  for (const index_t extent : out_shape(call)) size *= extent;
+  if (outputs.empty() && size > kMostPrinted)
+    problems.push_back({"-o", "missing; out has " + std::to_string(size) +
+                                  " numbers, and at most " + std::to_string(kMostPrinted) +
+                                  " are printed; give -o FILE"});
+}
+
+void run(const AttendArgs& args) {
+  std::vector<Problem> problems;
+  Results results(args);
+  check_paths(results.outputs(), problems);
+  check_backward(args, problems);
+  AttentionCall call;
+  const bool is_loaded = load_call(args.attention, call, problems);
+  std::optional<FileTensor> d_out;
+  if (!args.d_out.empty()) d_out = load_tensor("--d-out", args.d_out, 4, problems);
+  if (!is_loaded) refuse(std::move(problems));
+  if (d_out) check_d_out(*d_out, call, problems);
+  results.allocate(call);
+  check_results(call, results.outputs(), problems);
+  if (!problems.empty()) refuse(std::move(problems));
+
+  const bool is_printed = results.outputs().empty();
+  FileTensor spare;  // out, where no file takes it
+  FileTensor* out = results.find("out");
+  if (out == nullptr) {
+    std::vector<index_t> shape = out_shape(call);
+    while (shape.size() > call.q.shape.size() && shape.front() == 1) shape.erase(shape.begin());
+    spare = make_tensor(call.q.dtype, std::move(shape));
+    out = &spare;
+  }
+  if (args.has_explain) std::fputs(explain(call).c_str(), stderr);
+  if (is_printed || out != &spare || results.find("lse") != nullptr ||
+      results.find("row_max") != nullptr || results.find("row_sum") != nullptr)
+    run_forward(call, results, *out);
+  if (FileTensor* weights = results.find("weights")) run_weights(call, *weights);
+  if (args.has_backward) run_backward(call, *d_out, results);
+  if (is_printed) write_result("", rows_text("out", *out));
+  write_outputs(std::move(results.outputs()));
+}
+
+void add(CLI::App& command, int&) {
+  auto args = std::make_shared<AttendArgs>();
+  add_attention_flags(command, args->attention);
+  const char* outputs = "Outputs (.npy or .safetensors; several may share a .safetensors file)";
+  const auto file = [&](const char* flag, std::string& path, const char* description) {
+    command.add_option(flag, path, description)->type_name("FILE")->group(outputs);
+  };
+  file("-o,--out", args->out,
+       "out [batch, heads, q_len, d_v], in q's type; without any output out is printed");
+  file("--lse", args->lse, "natural log of each row's sum of exp(score) [batch, heads, q_len]");
+  file("--row-max", args->row_max, "each row's largest score");
+  file("--row-sum", args->row_sum, "each row's sum of exp(score - max)");
+  file("--weights", args->weights,
+       "softmax's weights, before dropout [batch, heads, q_len, kv_len]");
+  const char* gradients = "Gradients";
+  command.add_flag("--backward", args->has_backward, "compute gradients from --d-out")
+      ->group(gradients);
+  const auto gradient = [&](const char* flag, std::string& path, const char* description) {
+    command.add_option(flag, path, description)->type_name("FILE")->group(gradients);
+  };
+  gradient("--d-out", args->d_out, "input: the gradient of a loss with respect to out");
+  gradient("--dq", args->dq, "output: with respect to q; in q's type and shape");
+  gradient("--dk", args->dk, "output: with respect to k");
+  gradient("--dv", args->dv, "output: with respect to v");
+  command.add_flag("--explain", args->has_explain,
+                   "say on stderr which path runs and why, the shapes, the masks, and how many "
+                   "pairs are allowed");
+  command.callback([args] { run(*args); });
+}
+
+}  // namespace
+
+const Command kAttend{
+    "attend", "attention over files: q, k, v -> out, lse, weights, gradients",
+    "# the rows of out, printed\n"
+    "glasshead attend --q q.npy --k k.npy --v v.npy\n"
+    "# one file with q, k and v; causal; out, lse and weights into one file\n"
+    "glasshead attend --qkv qkv.safetensors --causal -o r.safetensors --lse r.safetensors "
+    "--weights r.safetensors\n"
+    "# decoding: the one new query stands at the last of the cached keys\n"
+    "glasshead attend --q q.npy --k cache.safetensors:k --v cache.safetensors:v --causal=end "
+    "--window 127,0 -o out.npy\n"
+    "# padded batch of two, 5 and 3 keys; what is computed and why\n"
+    "glasshead attend --q q.npy --k k.npy --v v.npy --key-lengths 5,3 --explain -o out.npy\n"
+    "# gradients\n"
+    "glasshead attend --qkv qkv.safetensors --backward --d-out d.npy --dq dq.npy --dk dk.npy --dv "
+    "dv.npy\n",
+    add};
+
+}  // namespace glasshead::cli

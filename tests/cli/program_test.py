@@ -1,0 +1,178 @@
+"""The program around the commands: help, version, unknown words, exit codes, inspect, completion and
+the manual page."""
+
+import json
+import shutil
+import subprocess
+
+from glasshead import Case, main
+
+import glasshead
+
+
+def commands(case):
+    """The names in the help's list of commands."""
+    lines = case.run_command("--help").out.splitlines()
+    begin = lines.index("Commands:") + 1
+    end = lines.index("", begin)
+    return [line.split()[0] for line in lines[begin:end]]
+
+
+class Help(Case):
+    def test_version(self):
+        self.assertRegex(self.run_command("--version").out, r"^glasshead \d+\.\d+\.\d+\n$")
+
+    def test_help_lists_the_commands_and_shows_each_ones_examples(self):
+        text = self.run_command("--help").out
+        for name in commands(self):
+            self.assertIn(f"  glasshead {name}", text)
+        self.assertIn("Exit codes: 0 fine", text)
+
+    def test_every_command_has_help_with_examples(self):
+        for name in commands(self):
+            text = self.run_command(name, "--help").out
+            self.assertIn("Examples:\n", text)
+            self.assertIn(f"  glasshead {name}", text)
+
+    def test_every_option_in_an_example_exists(self):
+        for name in commands(self):
+            text = self.run_command(name, "--help").out
+            head, examples = text.split("Examples:\n")
+            for word in examples.split():
+                if word.startswith("--") and len(word) > 2:
+                    self.assertIn(word.split("=")[0], head, name)
+
+    def test_lines_are_no_wider_than_a_page(self):
+        head = self.run_command("attend", "--help").out.split("Examples:\n")[0]
+        self.assertLessEqual(max(len(line) for line in head.splitlines()), 100)
+
+    def test_no_colour_outside_a_terminal(self):
+        self.assertNotIn("\x1b", self.run_command("--help").out)
+
+
+class Usage(Case):
+    def test_no_command_shows_the_help_and_is_bad_usage(self):
+        self.assertIn("Commands:", self.refused())
+
+    def test_an_unknown_command_suggests_the_nearest(self):
+        self.assertIn("glasshead: atend: no such command; did you mean attend?",
+                      self.refused("atend"))
+        said = self.refused("frobnicate")
+        self.assertNotIn("did you mean", said)
+        self.assertRegex(said, "There are .*attend, .*man; glasshead --help")
+
+    def test_an_unknown_option_suggests_the_nearest(self):
+        said = self.refused("attend", "--cuasal=end", "--frobnicate")
+        self.assertIn("attend: --cuasal: no such option; did you mean --causal?", said)
+        self.assertIn("attend: --frobnicate: no such option\n", said)
+
+    def test_a_missing_value_and_a_stray_word_are_bad_usage(self):
+        self.assertIn("--q", self.refused("attend", "--q"))
+        self.assertIn("stray: not expected here", self.refused("attend", "stray"))
+        self.refused("attend", "--q", "a.npy", "--q", "b.npy")
+        self.refused("--frobnicate")
+
+    def test_a_full_disk_is_reported(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([glasshead.PROGRAM, "man"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("stdout: cannot be written", done.stderr)
+
+
+class Inspect(Case):
+    def test_json_lists_features_and_kernel_sets(self):
+        found = json.loads(self.run_command("inspect", "cpu", "--json").out)
+        self.assertGreaterEqual(found["cores"], 1)
+        self.assertIsInstance(found["kernel_sets"], list)
+        for entry in found["features"] + found["kernel_sets"]:
+            self.assertEqual(set(entry), {"name", "supported"})
+            self.assertIsInstance(entry["supported"], bool)
+
+    def test_features_agree_with_the_operating_system(self):
+        with open("/proc/cpuinfo") as file:
+            flags = [line for line in file if line.startswith("flags")]
+        if not flags:
+            self.skipTest("not an x86 Linux")
+        known = set(flags[0].split(":")[1].split())
+        linux = {"sse4.2": "sse4_2"}  # where Linux writes a name differently
+        for entry in json.loads(self.run_command("inspect", "cpu", "--json").out)["features"]:
+            name = linux.get(entry["name"], entry["name"])
+            self.assertEqual(entry["supported"], name in known, name)
+
+    def test_text_says_which_path_attention_runs_on(self):
+        text = self.run_command("inspect", "cpu").out
+        self.assertIn("cores", text)
+        self.assertIn("transparent path", text)
+
+    def test_anything_else_is_refused(self):
+        self.assertIn("inspects the processor only", self.refused("inspect", "model.gguf"))
+        self.refused("inspect")
+
+
+class Completion(Case):
+    def bash(self, *words):
+        """What bash offers for the last of `words`, as readline splits them."""
+        script = self.run_command("completion", "bash").out
+        script += f"COMP_WORDS=({' '.join(repr(w) for w in words)})\n"
+        script += f"COMP_CWORD={len(words) - 1}\n_glasshead\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
+        done = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.PIPE, cwd=self.folder)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_commands_options_words_and_files(self):
+        self.assertEqual(self.bash("glasshead", "att"), ["attend"])
+        self.assertEqual(set(commands(self)) - set(self.bash("glasshead", "")), set())
+        self.assertEqual(self.bash("glasshead", "attend", "--key-l"), ["--key-lengths"])
+        self.assertEqual(self.bash("glasshead", "attend", "--empty-row", ""), ["zero", "error"])
+        self.assertEqual(self.bash("glasshead", "attend", "--causal", "=", "e"), ["end"])
+        self.assertEqual(self.bash("glasshead", "attend", "--causal", "="), ["start", "end"])
+        self.assertEqual(self.bash("glasshead", "inspect", ""), ["cpu"])
+        self.npy("queries", [1])
+        self.assertEqual(self.bash("glasshead", "attend", "--q", "que"), ["queries.npy"])
+        self.assertEqual(self.bash("glasshead", "attend", "--scale", ""), [])
+
+    def test_every_option_is_in_every_script(self):
+        options = [word.rstrip(",") for line in self.run_command("attend", "--help").out.split(
+            "Examples:")[0].splitlines() if line.startswith("  -")
+            for word in line.split() if word.startswith("--")]
+        self.assertGreater(len(options), 30)
+        for shell in ("bash", "zsh", "fish"):
+            script = self.run_command("completion", shell).out
+            for option in options:
+                name = option.split(",")[-1].split("=")[0].split("[")[0]
+                self.assertIn(name if shell != "fish" else "-l " + name[2:], script)
+
+    def test_the_scripts_are_well_formed_where_the_shell_is_there_to_say_so(self):
+        for shell in ("bash", "zsh", "fish"):
+            if shutil.which(shell):
+                script = self.file("script", self.run_command("completion", shell).out.encode())
+                done = subprocess.run([shell, "-n", script], stderr=subprocess.PIPE, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
+
+    def test_another_shell_is_refused(self):
+        self.assertIn("bash, zsh or fish is needed", self.refused("completion", "tcsh"))
+
+
+class Man(Case):
+    def test_it_has_every_command_and_option(self):
+        page = self.run_command("man").out
+        self.assertTrue(page.startswith(".TH GLASSHEAD 1"))
+        for name in commands(self):
+            self.assertIn(f".SS {name}\n", page)
+        for option in ("\\-\\-q", "\\-\\-key\\-lengths", "\\-\\-causal", "\\-\\-json"):
+            self.assertIn(option, page)
+
+    def test_groff_has_nothing_to_complain_about(self):
+        if not shutil.which("groff"):
+            self.skipTest("groff is not installed")
+        page = self.run_command("man").out
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("glasshead attend --q q.npy --k k.npy --v v.npy", done.stdout)
+
+
+if __name__ == "__main__":
+    main()
