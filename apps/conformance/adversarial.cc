@@ -54,11 +54,14 @@ Result run_attend(const AdversarialCase& c, Arithmetic arithmetic, bool wants_we
   const auto q_view = q.view<4>("q");
   FileTensor y = zeros(q.dtype, {shape[0], shape[1], shape[2], v.shape.back()});
   FileTensor lse = zeros(result.state_type, {shape[0], shape[1], shape[2]});
+  FileTensor row_max = lse;
   RowState rows;
   rows.lse = writable<3>(lse);
+  rows.max = writable<3>(row_max);
   attend(q_view, k.view<4>("k"), v.view<4>("v"), writable<4>(y), c.options, rows);
   result.y = widened(y);
   result.lse = widened(lse);
+  result.row_max = widened(row_max);
   if (wants_weights) {
     FileTensor w = zeros(result.state_type, {shape[0], shape[1], shape[2], k.shape[2]});
     attention_weights(q_view, k.view<4>("k"), c.options, {0, shape[1], 0, shape[2]},
@@ -80,6 +83,7 @@ Result run_trace(const AdversarialCase& c, bool wants_weights) {
   result.y_type = result.state_type = DType::f64;
   result.y = array_of_tap(trace, "out");
   result.lse = array_of_tap(trace, "lse");
+  result.row_max = array_of_tap(trace, "row_max");
   if (wants_weights) result.w = array_of_tap(trace, "weights");
   return result;
 }

@@ -31,7 +31,8 @@ struct AdversarialCase {
 AdversarialCase load_case(const Golden& golden, const nlohmann::json& entry);
 
 struct Result {
-  Array y, lse, w;                // w is empty unless asked for
+  Array y, lse, row_max;
+  Array w;                        // empty unless asked for
   DType y_type = DType::f32;      // what y was rounded to
   DType state_type = DType::f32;  // what lse and w were rounded to: the compute type
 };
@@ -43,12 +44,17 @@ std::string name(Arithmetic arithmetic, DType stored);  // "f32", "f16", "f64", 
 double unit_roundoff(DType type);
 double tiny(DType type);
 
-// The README gives tol_unit for Y: sum_j |w_j v_jd| times a factor of the row, max(16, 4 sqrt(n)) +
-// 4E. Divided by that sum, made with |V| in f64, it yields the factor of each row, with E already 0
-// where scores are exact by construction. A weight is the output for a one-hot V, so its tolerance
-// is u * w * factor; the log of the sum has as absolute error what the sum has as relative error,
-// and one rounding of its own: u * (factor + |LSE|).
-std::vector<double> row_factors(AdversarialCase c, const Array& tol_unit);
+// What the README's tolerance says of each row beside Y. It gives tol_unit for Y:
+// sum_j |w_j v_jd| * (max(16, 4 sqrt(n)) + 4E).
+struct RowFactors {
+  // The second factor, with E 0 where scores are exact by construction: tol_unit divided by the
+  // sum, which is made with |V| in f64. A weight is the output for a one-hot V: u * w * factor.
+  std::vector<double> weights;
+  // The same with E always there. The log of the sum has as absolute error what the sum has as
+  // relative error, and one rounding of its own: u * (factor + |LSE|).
+  std::vector<double> lse;
+};
+RowFactors row_factors(const AdversarialCase& c, const Array& tol_unit);
 
 FolderReport run_adversarial(const Golden& golden, const Selection& selection);
 

@@ -30,12 +30,42 @@ struct Expected {
   }
 };
 
+FileTensor absolute(const FileTensor& tensor) {
+  FileTensor result = zeros(DType::f64, tensor.shape);
+  for (index_t n = 0; n < tensor.size(); ++n) {
+    store_element(result.bytes.data(), DType::f64, n, std::fabs(tensor.load(n)));
+  }
+  return result;
+}
+
+// The case whose scores are |scale| sum |q_d k_d| + |bias|, with the same pairs hidden: its largest
+// score of a row is the tolerance's E.
+AdversarialCase absolute(AdversarialCase c) {
+  c.q = absolute(c.q);
+  c.k = absolute(c.k);
+  if (c.options.scale) c.options.scale = std::fabs(*c.options.scale);
+  c.options.softcap = 0;
+  for (Bias::Term& term : c.options.bias.terms()) {
+    if (auto* alibi = std::get_if<Bias::Alibi>(&term)) {
+      const double sign = alibi->form == Bias::AlibiForm::distance ? -1 : 1;  // -slope * |i - j|
+      for (double& slope : alibi->slopes) slope = sign * std::fabs(slope);
+      continue;
+    }
+    auto bias = std::make_shared<FileTensor>(absolute(*c.mask));
+    for (index_t n = 0; n < bias->size(); ++n) {
+      const double given = c.mask->load(n);
+      if (std::isinf(given)) store_element(bias->bytes.data(), DType::f64, n, given);
+    }
+    term = Bias::Dense{Broadcast(bias->view<4>("mask"), bias)};
+  }
+  return c;
+}
+
 struct Tolerances {
   Tolerance y, lse, w;
 };
 
-Tolerances tolerances(const Expected& expected, const std::vector<double>& factors,
-                      const Result& result) {
+Tolerances tolerances(const Expected& expected, const RowFactors& factors, const Result& result) {
   const double extra = expected.tol_abs;
   const bool may_be_nonfinite = expected.may_be_nonfinite_in_f32 && result.state_type != DType::f64;
   const auto tolerance = [&](DType type, auto unit) {
@@ -46,12 +76,13 @@ Tolerances tolerances(const Expected& expected, const std::vector<double>& facto
   };
   const auto keys =
       expected.w ? std::max<std::size_t>(1, static_cast<std::size_t>(expected.w->shape.back())) : 1;
-  return {tolerance(result.y_type, [&](std::size_t n) { return expected.tol_unit.values[n]; }),
-          tolerance(result.state_type,
-                    [&](std::size_t n) { return factors[n] + std::fabs(expected.lse.values[n]); }),
-          tolerance(result.state_type, [&, keys](std::size_t n) {
-            return std::fabs(expected.w->values[n]) * factors[n / keys];
-          })};
+  return {
+      tolerance(result.y_type, [&](std::size_t n) { return expected.tol_unit.values[n]; }),
+      tolerance(result.state_type,
+                [&](std::size_t n) { return factors.lse[n] + std::fabs(expected.lse.values[n]); }),
+      tolerance(result.state_type, [&, keys](std::size_t n) {
+        return std::fabs(expected.w->values[n]) * factors.weights[n / keys];
+      })};
 }
 
 // What passes in this compute type: "Y", or what expected.accept names.
@@ -65,7 +96,7 @@ const Array& answer(const Expected& expected, const std::string& accepted_name) 
   return expected.alternatives.at(std::stoul(accepted_name.substr(accepted_name.find('/') + 1)));
 }
 
-void check_values(const json& entry, const Expected& expected, const std::vector<double>& factors,
+void check_values(const json& entry, const Expected& expected, const RowFactors& factors,
                   const AdversarialCase& c, Arithmetic arithmetic, CaseResult& verdict) {
   const std::string run_name = name(arithmetic, c.q.dtype);
   const Result result = run(c, arithmetic, expected.w.has_value() || entry.contains("checks"));
@@ -112,30 +143,23 @@ void check_refusal(const Golden& golden, const json& entry, CaseResult& verdict)
 
 }  // namespace
 
-std::vector<double> row_factors(AdversarialCase c, const Array& tol_unit) {
-  FileTensor absolute = zeros(DType::f64, c.v.shape);
-  for (index_t n = 0; n < c.v.size(); ++n) {
-    store_element(absolute.bytes.data(), DType::f64, n, std::fabs(c.v.load(n)));
-  }
-  c.v = std::move(absolute);
-  c.q = converted(c.q, DType::f64);
-  c.k = converted(c.k, DType::f64);
-  const Array sums = run(c, Arithmetic::f64, false).y;
+RowFactors row_factors(const AdversarialCase& c, const Array& tol_unit) {
+  AdversarialCase with_size = c;
+  with_size.v = absolute(c.v);
+  const Array sums = run(with_size, Arithmetic::f64, false).y;
+  const Array largest = run(absolute(c), Arithmetic::f64, false).row_max;
   const auto width = static_cast<std::size_t>(tol_unit.shape.back());
-  const auto keys = static_cast<double>(c.k.shape[2]);
-  const double smallest = std::max(16.0, 4 * std::sqrt(keys));
-  std::size_t rows = 1;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    rows *= static_cast<std::size_t>(tol_unit.shape[axis]);
-  }
-  std::vector<double> factors(rows, 0);
+  const double smallest = std::max(16.0, 4 * std::sqrt(static_cast<double>(c.k.shape[2])));
+  const std::size_t rows = largest.values.size();
+  RowFactors factors{std::vector<double>(rows, 0), std::vector<double>(rows, smallest)};
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t d = 0; d < width; ++d) {
       const double factor = tol_unit.values[row * width + d] / sums.values[row * width + d];
-      if (std::isfinite(factor)) factors[row] = std::max(factors[row], factor);
+      if (std::isfinite(factor)) factors.weights[row] = std::max(factors.weights[row], factor);
     }
     // No column tells (d_v = 0, or all of them 0 or not finite): what is left without E.
-    if (factors[row] == 0) factors[row] = smallest;
+    if (factors.weights[row] == 0) factors.weights[row] = smallest;
+    if (std::isfinite(largest.values[row])) factors.lse[row] += 4 * largest.values[row];
   }
   return factors;
 }
@@ -149,7 +173,7 @@ CaseResult run_case(const Golden& golden, const json& entry) {
   try {
     const AdversarialCase c = load_case(golden, entry);
     const Expected expected(golden, entry.at("expected"));
-    const std::vector<double> factors = row_factors(c, expected.tol_unit);
+    const RowFactors factors = row_factors(c, expected.tol_unit);
     for (const Arithmetic arithmetic : kArithmetics) {
       check_values(entry, expected, factors, c, arithmetic, verdict);
     }

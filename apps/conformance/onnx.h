@@ -37,8 +37,14 @@ struct OnnxCase {
 CaseResult run_onnx_case(const OnnxCase& c);
 bool knows_operator(const OnnxCase& c);
 
-// Outputs by position; empty where the case doesn't ask.
-using OnnxOutputs = std::vector<std::optional<FileTensor>>;
+struct OnnxOutput {
+  FileTensor tensor;
+  // How large the terms are that an entry is the sum of, where they may cancel; empty: as large as
+  // the entry.
+  std::vector<double> magnitude = {};
+};
+// By position.
+using OnnxOutputs = std::vector<OnnxOutput>;
 OnnxOutputs run_onnx_attention(const OnnxCase& c);
 // RotaryEmbedding, RMSNormalization, LayerNormalization, Softmax, LogSoftmax, Gelu, Swish.
 OnnxOutputs run_onnx_normalization(const OnnxCase& c);

@@ -207,10 +207,10 @@ OnnxOutputs run_onnx_attention(const OnnxCase& c) {
     b += plan.step;
   }
   OnnxOutputs outputs(4);
-  outputs[kY] = in_layout_of_q(c, std::move(y));
-  outputs[kPresentKey] = std::move(plan.keys);
-  outputs[kPresentValue] = std::move(plan.values);
-  outputs[kScores] = std::move(scores);
+  outputs[kY].tensor = in_layout_of_q(c, std::move(y));
+  outputs[kPresentKey].tensor = std::move(plan.keys);
+  outputs[kPresentValue].tensor = std::move(plan.values);
+  outputs[kScores].tensor = std::move(scores);
   return outputs;
 }
 

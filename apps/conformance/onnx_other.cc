@@ -1,6 +1,7 @@
 // The neighbours of Attention in ONNX, over the primitives of nn: numbers widened, computed in f64,
 // rounded once.
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "conformance/onnx.h"
@@ -72,6 +73,35 @@ struct RotaryLayout {
   }
 };
 
+void rotate_all(std::vector<double>& x, const RotaryLayout& layout, const RotaryCaches& caches,
+                const nn::Rope& rope) {
+  for (index_t b = 0; b < layout.batch; ++b) {
+    for (index_t h = 0; h < layout.heads; ++h) {
+      for (index_t i = 0; i < layout.length; ++i) {
+        const std::span<double> vector(x.data() + layout.first(b, h, i),
+                                       static_cast<std::size_t>(layout.d));
+        nn::rotate(vector, caches.row(caches.cos, b, i), caches.row(caches.sin, b, i), rope);
+      }
+    }
+  }
+}
+
+// |a cos| + |b sin| for the first of each pair, |a sin| + |b cos| for the second: rotations of
+// absolute values, one with either sign of sin.
+std::vector<double> term_sizes(const OnnxCase& c, const RotaryLayout& layout, RotaryCaches caches,
+                               const nn::Rope& rope) {
+  std::vector<double> plus = widened(c.input(0)).values;
+  for (double& value : plus) value = std::fabs(value);
+  for (double& value : caches.cos.values) value = std::fabs(value);
+  for (double& value : caches.sin.values) value = std::fabs(value);
+  std::vector<double> minus = plus;
+  rotate_all(plus, layout, caches, rope);
+  for (double& value : caches.sin.values) value = -value;
+  rotate_all(minus, layout, caches, rope);
+  for (std::size_t n = 0; n < plus.size(); ++n) plus[n] = std::max(plus[n], minus[n]);
+  return plus;
+}
+
 }  // namespace
 
 OnnxOutputs run_onnx_normalization(const OnnxCase& c) {
@@ -82,7 +112,9 @@ OnnxOutputs run_onnx_normalization(const OnnxCase& c) {
   const std::vector<double> bias =
       c.has_input(2) ? widened(c.input(2)).values : std::vector<double>{};
   std::vector<double> y(values.size());
+  std::vector<double> term_size(values.size());  // of x, mean and bias
   std::vector<double> means;
+  std::vector<double> mean_term_size;
   std::vector<double> inverses;
   std::vector<index_t> moment_shape = x.shape;
   std::size_t size = 1;
@@ -103,13 +135,21 @@ OnnxOutputs run_onnx_normalization(const OnnxCase& c) {
       continue;
     }
     const nn::Moments moments = nn::layer_norm(row, gain, bias, eps, out);
+    double sum = 0;
+    for (std::size_t n = 0; n < size; ++n) {
+      sum += std::fabs(row[n]);
+      term_size[at + n] =
+          (std::fabs(row[n]) + std::fabs(moments.mean)) * moments.inverse_std * std::fabs(gain[n]) +
+          (bias.empty() ? 0 : std::fabs(bias[n]));
+    }
     means.push_back(moments.mean);
+    mean_term_size.push_back(sum / static_cast<double>(size));
     inverses.push_back(moments.inverse_std);
   }
-  OnnxOutputs outputs{rounded(y, x.shape, x.dtype)};
+  OnnxOutputs outputs{{rounded(y, x.shape, x.dtype), term_size}};
   if (c.op == "LayerNormalization") {
-    outputs.push_back(rounded(means, moment_shape, x.dtype));
-    outputs.push_back(rounded(inverses, moment_shape, x.dtype));
+    outputs.push_back({rounded(means, moment_shape, x.dtype), mean_term_size});
+    outputs.push_back({rounded(inverses, moment_shape, x.dtype)});
   }
   return outputs;
 }
@@ -127,16 +167,8 @@ OnnxOutputs run_onnx_rotary(const OnnxCase& c) {
                                                                  : nn::RopePairing::halves,
                       .rotary = static_cast<index_t>(c.number("rotary_embedding_dim", 0))};
   std::vector<double> y = widened(x).values;
-  for (index_t b = 0; b < layout.batch; ++b) {
-    for (index_t h = 0; h < layout.heads; ++h) {
-      for (index_t i = 0; i < layout.length; ++i) {
-        const std::span<double> vector(y.data() + layout.first(b, h, i),
-                                       static_cast<std::size_t>(layout.d));
-        nn::rotate(vector, caches.row(caches.cos, b, i), caches.row(caches.sin, b, i), rope);
-      }
-    }
-  }
-  return {rounded(y, x.shape, x.dtype)};
+  rotate_all(y, layout, caches, rope);
+  return {{rounded(y, x.shape, x.dtype), term_sizes(c, layout, caches, rope)}};
 }
 
 OnnxOutputs run_onnx_softmax(const OnnxCase& c) {
@@ -144,7 +176,7 @@ OnnxOutputs run_onnx_softmax(const OnnxCase& c) {
   std::vector<double> y = widened(x).values;
   const auto function = c.op == "Softmax" ? nn::softmax : nn::log_softmax;
   function(y, x.shape, axis_of(c, x), y);
-  return {rounded(y, x.shape, x.dtype)};
+  return {{rounded(y, x.shape, x.dtype)}};
 }
 
 OnnxOutputs run_onnx_activation(const OnnxCase& c) {
@@ -159,7 +191,7 @@ OnnxOutputs run_onnx_activation(const OnnxCase& c) {
       value = is_tanh ? nn::gelu_tanh(value) : nn::gelu(value);
     }
   }
-  return {rounded(y, x.shape, x.dtype)};
+  return {{rounded(y, x.shape, x.dtype)}};
 }
 
 }  // namespace glasshead::conformance

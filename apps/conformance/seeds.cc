@@ -120,7 +120,7 @@ void compare_both(std::vector<Step> list, const Inputs& inputs, const json& valu
                   run);
     }
   }
-  if (!values.contains("exp_unshifted")) return;
+  if (!values.contains("exp_unshifted") || step_of("exp") == list.end()) return;  // told above
   set_number(*step_of("exp"), "shift", 0);
   compare_taps(values, kUnshifted, run_steps(list, inputs), run, verdict);
 }
