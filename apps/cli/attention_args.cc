@@ -340,7 +340,8 @@ void add_attention_flags(CLI::App& command, AttentionArgs& args) {
   add("--prefix", args.prefix, "N,...", kMasks,
       "the first N keys are seen by every query, later ones causally");
   add("--query-start", args.query_start, "start|end|N", kMasks,
-      "where query row 0 stands: at key 0, so that the last query meets the last key, or at N");
+      "where query row 0 stands: at key 0 (start), where the last query meets the last key (end), "
+      "or at N");
   add("--empty-row", args.empty_row, "zero|error", kMasks,
       "a query that sees no key: zeros (the default), or an error that names the rows");
   add("--scale", args.scale, "S", kScores, "factor of q.k (default 1/sqrt(d_k))");

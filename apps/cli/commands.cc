@@ -21,6 +21,10 @@ class Formatter : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override {
     return wrapped(CLI::Formatter::make_option_desc(option));
   }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (may_omit_value(*option)) return "[=" + option->get_type_name() + "]";
+    return CLI::Formatter::make_option_opts(option);
+  }
 
  private:
   static std::string wrapped(const std::string& text) {

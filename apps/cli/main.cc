@@ -44,7 +44,7 @@ int bad_usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed(app);
   const std::string who = &command == &app ? "glasshead" : command.get_name();
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  if (error.get_name() == "ExtrasError" && !unknown.empty()) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())
       for (const std::string& name : flag_names(*option)) names.push_back(name);
