@@ -54,6 +54,10 @@ std::string number_text(double x) {
   int exponent = 0;
   for (; size >= 10; size /= 10) ++exponent;
   for (; size < 1; size *= 10) --exponent;
+  if (size >= 9.9999995) {  // would be written as 10
+    size = 1;
+    ++exponent;
+  }
   return sign + fixed_text(size) + fmt::format("e{}", exponent);
 }
 
