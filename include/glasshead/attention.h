@@ -34,12 +34,14 @@ enum class Align {
 };
 
 // Where query row 0 stands. Unset means 0 when q_len == kv_len; when they differ and a rule speaks
-// of positions (causal, window, prefix, ALiBi, T5) it must be stated: there is no default guess.
+// of positions (causal, window, prefix, ALiBi by distance, T5) it must be stated: there is no
+// default guess. Positions lie between -2^61 and 2^61.
 using QueryStart = std::variant<std::monostate, Align, index_t>;
 
 enum class EmptyRow {
   zero,  // a row with no allowed key: out 0, weights 0, lse -inf, gradients 0
-  error  // refuse, naming the rows
+  error  // refuse, naming the rows: by `check` where masks hide every key; after the computation,
+         // with out written, where all scores are -inf through the data
 };
 
 // Drops weights after softmax with probability p and multiplies the kept ones by 1/(1-p).
@@ -72,8 +74,9 @@ struct RowState {
 };
 
 // Everything that is wrong with this call, each problem naming its argument, the axis, what was
-// found and what would be right. Empty: attend will run. Reads explicit masks and dense biases (NaN
-// and +inf are refused), never q, k or v.
+// found and what would be right. Empty: attend will run. Reads explicit masks and dense biases
+// (NaN, +inf and finite numbers beyond the compute type's range are refused), never q, k or v. Data
+// must be aligned to its element; strides may be 0 or negative.
 std::vector<Problem> check(const ConstTensor<4>& q, const ConstTensor<4>& k,
                            const ConstTensor<4>& v, const AttentionOptions& options = {});
 
@@ -83,7 +86,8 @@ std::vector<Problem> check(const ConstTensor<4>& q, const ConstTensor<4>& k,
 // hidden keys and values are never read into a result, whatever they hold; NaN in a visible q, k or
 // v gives NaN in exactly the rows that see it; a score of -inf through the data has weight 0.
 // Throws ShapeError or OptionError with every problem `check` finds, and those of out and rows.
-// out and rows must not overlap q, k, v or each other.
+// out and rows must not overlap q, k, v or each other: only the same first element is found and
+// refused, since views may interleave in one buffer.
 void attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
             const MutableTensor<4>& out, const AttentionOptions& options = {},
             const RowState& rows = {});
@@ -104,10 +108,13 @@ void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
 
 // Gradients of L with respect to q, k, v, given d_out = dL/dout, by the readable path:
 //     dv_j = sum_i w_ij d_out_i        dw_ij = dot(d_out_i, v_j)     (dropout: both times its
-//     factor) ds_ij = w_ij (dw_ij - sum_j w_ij dw_ij) dq_i = scale * sum_j ds'_ij k_j  dk_j = scale
-//     * sum_i ds'_ij q_i     s' before softcap
-// dq, dk, dv have the shapes of q, k, v. Computes in f64 whatever the dtype. Rows without a key
-// give 0.
+//     factor)
+//     ds_ij = w_ij (dw_ij - sum_j w_ij dw_ij)
+//     ds'_ij = ds_ij (1 - tanh(s'_ij / softcap)^2)         s' before softcap
+//     dq_i = scale * sum_j ds'_ij k_j        dk_j = scale * sum_i ds'_ij q_i
+// dq, dk, dv have the shapes of q, k, v; dk and dv are summed over the query heads that share a
+// key/value head. Computes in f64 whatever the dtype, rounding once to that of dq, dk, dv. Rows
+// without a key give 0; so does a pair whose score is -inf through the data.
 struct Gradients {
   MutableTensor<4> dq, dk, dv;
 };
