@@ -200,5 +200,13 @@ class Usage(Folder):
         self.assertEqual(len(folder["cases"]), folder["passed"] + folder["failed"] + folder["skipped"])
 
 
+class PackedData(unittest.TestCase):
+    def test_the_copies_are_what_the_packer_wrote(self):
+        sys.path.insert(0, str(DATA.parent.parent / "tools"))
+        import pack_golden
+        for name, digests in json.loads((DATA / "PACKED.json").read_text())["folders"].items():
+            self.assertEqual(pack_golden.digest_of_folder(DATA / name), digests["packed_sha256"], name)
+
+
 if __name__ == "__main__":
     unittest.main()
