@@ -40,8 +40,8 @@ TraceTensor some_rows(const TraceTensor& all, index_t first, index_t count) {
   rows.shape = all.shape;
   rows.shape[0] = count;
   const index_t size = all.shape.size() == 2 ? all.shape[1] : 1;
-  rows.values.assign(all.values.begin() + first * size,
-                     all.values.begin() + (first + count) * size);
+  const auto from = all.values.begin() + static_cast<std::ptrdiff_t>(first * size);
+  rows.values.assign(from, from + static_cast<std::ptrdiff_t>(count * size));
   return rows;
 }
 
