@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/trace_files.h"
+#include "doctor/mistake_document.h"
 #include "glasshead/tensor_file.h"
 #include "wire/by_hand.h"
 #include "wire/diff.h"
@@ -25,7 +26,7 @@ using wire::Document;
 using wire::DocumentOptions;
 
 struct TraceArgs {
-  std::string name, out, format, mask, query, by_hand, sweep, check;
+  std::string name, out, format, mask, query, by_hand, sweep, check, mistake;
   std::string round = "sum1", empty_row;
   std::vector<std::string> set, hide, steps;
   double scale = 1;
@@ -186,6 +187,35 @@ void run_sweep(const TraceArgs& args, const std::string& format) {
       "--sweep");
 }
 
+// --mistake list: the table, with its numbers on this case as Markdown.
+void list_mistakes(const Case& c, const TraceArgs& args, const std::string& format) {
+  if (format == "md") {
+    write_result(args.out, doctor::mistakes_markdown(c));
+    return;
+  }
+  if (format != "text") refuse_format("--mistake list", format);
+  constexpr int kIdWidth = 22;
+  std::string text;
+  for (const doctor::Mistake& mistake : doctor::mistakes())
+    text += wire::pad_right(doctor::id_with_parameter(mistake), kIdWidth) + mistake.done + "\n";
+  write_result(args.out, args.ascii ? wire::to_ascii(text) : text);
+}
+
+void run_mistake(const Case& c, const DocumentOptions& options, const TraceArgs& args,
+                 const std::string& format) {
+  if (args.mistake == "list") {
+    list_mistakes(c, args, format);
+    return;
+  }
+  std::vector<Problem> problems;
+  const std::optional<doctor::MistakenRun> run = doctor::run_mistake(args.mistake, c, problems);
+  if (!run) throw OptionError("trace", std::move(problems));
+  put(
+      doctor::mistake_document(*run, c, options),
+      [&](const auto& sink) { doctor::write_mistake_json(*run, c, options, sink); }, args, format,
+      "--mistake");
+}
+
 // 0, or 1 when --check finds a difference.
 int run_case_modes(const TraceArgs& args, const std::string& format) {
   const Case original = load_case(args.name);
@@ -193,6 +223,10 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
   std::vector<Problem> problems = wire::empty_row_problems(c);
   if (!problems.empty()) throw OptionError("trace", std::move(problems));
   const DocumentOptions options = document_options(args, c, format);
+  if (!args.mistake.empty()) {
+    run_mistake(c, options, args, format);
+    return 0;
+  }
   if (!args.by_hand.empty()) {
     const wire::ByHand hand = wire::run_by_hand(c, by_hand_options(args.by_hand));
     put(
@@ -304,6 +338,11 @@ void add_views(CLI::App& command, TraceArgs& args) {
           .add_option("--sweep", args.sweep,
                       "Spread of random scores, and what scaling does, by head size (no CASE)")
           ->type_name("d_k=A..B"),
+      command
+          .add_option("--mistake", args.mistake,
+                      "The wrong run beside the right one; list says what each does: " +
+                          doctor::mistake_ids())
+          ->type_name("ID[:PARAM]|list"),
       command.add_flag("--gradients", args.gradients,
                        "Gradients of the sum of out, and the size of each row's Jacobian"),
       command
@@ -368,6 +407,8 @@ const Command kTrace{
     "glasshead trace three-tokens-causal --query B --explain   # how one row's weights come about\n"
     "glasshead trace three-tokens --set 'X[B]=1,1' --diff      # what a change moves, and why\n"
     "glasshead trace cat-chases-mouse --by-hand 2              # what rounding on paper does\n"
+    "glasshead trace three-tokens-causal --mistake mask-after  # a classic slip, beside the right "
+    "run\n"
     "glasshead trace two-heads -o page.html                    # one file for a browser",
     add};
 

@@ -8,6 +8,7 @@
 
 #include "doctor/comparison.h"
 #include "wire/document_tables.h"
+#include "wire/trace_json.h"
 
 namespace glasshead::doctor {
 namespace {
@@ -113,13 +114,6 @@ void write_rows(wire::JsonWriter& json, const TraceTensor& t, std::size_t axis, 
   json.end_array();
 }
 
-}  // namespace
-
-wire::Document mistake_document(const MistakenRun& run, const wire::Case& c,
-                                const wire::DocumentOptions& options) {
-  return Builder(run, c, options).build();
-}
-
 void write_mistake(wire::JsonWriter& json, const MistakenRun& run) {
   const Mistake& mistake = *run.chosen.mistake;
   json.begin_object();
@@ -144,6 +138,28 @@ void write_mistake(wire::JsonWriter& json, const MistakenRun& run) {
   write_rows(json, attention_out(run.right), 0, next);
   json.end_object();
   json.end_object();
+}
+
+}  // namespace
+
+wire::Document mistake_document(const MistakenRun& run, const wire::Case& c,
+                                const wire::DocumentOptions& options) {
+  return Builder(run, c, options).build();
+}
+
+void write_mistake_json(const MistakenRun& run, const wire::Case& c,
+                        const wire::DocumentOptions& options, const wire::JsonWriter::Sink& sink) {
+  const auto more = [&](wire::JsonWriter& json) { write_mistake(json.key("mistake"), run); };
+  if (run.fit == Fit::runs) {
+    StepList steps;
+    for (const TracedStep& traced : run.wrong.steps) steps.push_back(traced.step);
+    wire::write_trace_json(c, options, steps, more, sink);
+    return;
+  }
+  wire::JsonWriter json(sink);
+  json.begin_object().key("schema").value("glasshead.trace/1").key("case").value(c.name);
+  more(json);
+  json.end_object().flush();
 }
 
 }  // namespace glasshead::doctor

@@ -21,9 +21,11 @@ namespace glasshead::doctor {
 wire::Document mistake_document(const MistakenRun& run, const wire::Case& c,
                                 const wire::DocumentOptions& options);
 
-// The object "mistake" of the trace's JSON: id, parameter, what it says of itself, whether it runs,
-// whether these inputs show it, and the right weights and out beside the trace of the wrong run.
-void write_mistake(wire::JsonWriter& json, const MistakenRun& run);
+// The trace's JSON of the wrong run, with a member "mistake": id, parameter, what the table says of
+// it, whether it runs, whether these inputs show it, and the right weights and out. Of a program
+// that stops only schema, case and mistake.
+void write_mistake_json(const MistakenRun& run, const wire::Case& c,
+                        const wire::DocumentOptions& options, const wire::JsonWriter::Sink& sink);
 
 // The whole table, with what each mistake gives on this case: docs/mistakes.md.
 std::string mistakes_markdown(const wire::Case& c);

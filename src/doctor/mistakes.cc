@@ -316,12 +316,6 @@ const Mistake kMistakes[] = {
      keys_as_values},
 };
 
-std::string with_parameter(const Mistake& mistake) {
-  std::string text = mistake.id;
-  if (*mistake.parameter != '\0') text += std::string(":") + mistake.parameter;
-  return text;
-}
-
 // The run goes on when the mistake empties a row: what a wrong program does there is part of it.
 void let_rows_be_empty(StepList& steps) {
   for (Step& step : steps) {
@@ -342,6 +336,12 @@ std::span<const Coincidence> Mistake::coincidences() const {
 
 std::span<const Mistake> mistakes() { return kMistakes; }
 
+std::string id_with_parameter(const Mistake& mistake) {
+  std::string text = mistake.id;
+  if (*mistake.parameter != '\0') text += std::string(":") + mistake.parameter;
+  return text;
+}
+
 const Mistake* find_mistake(std::string_view id) {
   const auto at = std::find_if(std::begin(kMistakes), std::end(kMistakes),
                                [&](const Mistake& m) { return id == m.id; });
@@ -352,7 +352,7 @@ std::string mistake_ids() {
   std::string text;
   for (const Mistake& mistake : kMistakes) {
     if (!text.empty()) text += ", ";
-    text += with_parameter(mistake);
+    text += id_with_parameter(mistake);
   }
   return text;
 }
@@ -403,7 +403,7 @@ std::optional<AppliedMistake> apply_mistake(const ChosenMistake& chosen, const S
         chosen.parameter.empty() ? 0.0 : parameter_value(chosen.parameter, site);
     if (!value) {
       problems.push_back({"--mistake", "\"" + chosen.parameter + "\" is not a number for " +
-                                           mistake.parameter + " (" + with_parameter(mistake) +
+                                           mistake.parameter + " (" + id_with_parameter(mistake) +
                                            ")"});
       return std::nullopt;
     }
@@ -426,7 +426,7 @@ std::optional<MistakenRun> run_mistake(std::string_view text, const wire::Case& 
   MistakenRun run;
   run.chosen = *chosen;
   const StepList steps = wire::case_steps(c);
-  run.right = wire::run_case(c);
+  run.right = run_steps(steps, c.inputs);
   std::vector<Problem> here;
   std::optional<AppliedMistake> applied = apply_mistake(*chosen, steps, run.right, here, &run.fit);
   if (!applied && run.fit == Fit::stops) {

@@ -64,7 +64,8 @@ struct Mistake {
   std::span<const Coincidence> coincidences() const;
 };
 
-std::span<const Mistake> mistakes();  // in the order of the documentation
+std::span<const Mistake> mistakes();                    // in the order of the documentation
+std::string id_with_parameter(const Mistake& mistake);  // "mask-finite:V"
 const Mistake* find_mistake(std::string_view id);
 std::string mistake_ids();  // "scores-transposed, ..., scale-other:S, ...": for help and messages
 

@@ -11,11 +11,6 @@
 namespace glasshead::doctor {
 namespace {
 
-std::string with_parameter(const Mistake& mistake) {
-  return *mistake.parameter == '\0' ? std::string(mistake.id)
-                                    : std::string(mistake.id) + ":" + mistake.parameter;
-}
-
 std::string label(const wire::Case& c, index_t row) {
   const auto at = static_cast<std::size_t>(row);
   return at < c.query_labels.size() ? wire::markdown_escape(c.query_labels[at])
@@ -87,7 +82,7 @@ std::string same_as(const Mistake& mistake) {
 }
 
 std::string entry(const Mistake& mistake, const wire::Case& c) {
-  std::string text = "## `" + with_parameter(mistake) + "`: " + mistake.title + "\n\n";
+  std::string text = "## `" + id_with_parameter(mistake) + "`: " + mistake.title + "\n\n";
   text += std::string("What is done: ") + mistake.done + ".\n\n";
   text += std::string("Tell-tale: ") + mistake.tell_tale + ".\n\n";
   std::vector<Problem> problems;
@@ -114,7 +109,8 @@ std::string mistakes_markdown(const wire::Case& c) {
       " --mistake list --format md` from the table in `src/doctor/mistakes.cc`; not written by "
       "hand.\n\n| id | what is done |\n|:--|:--|\n";
   for (const Mistake& mistake : mistakes())
-    text += "| `" + with_parameter(mistake) + "` | " + wire::markdown_escape(mistake.done) + " |\n";
+    text +=
+        "| `" + id_with_parameter(mistake) + "` | " + wire::markdown_escape(mistake.done) + " |\n";
   text += "\nThe right run, for comparison:\n\n";
   const Trace right = wire::run_case(c);
   const wire::AttentionPart part = shown_part(right, right);

@@ -4,6 +4,7 @@
 
 #include "doctor/worksheet.h"
 #include "doctor/worksheet_search.h"
+#include "wire/by_hand.h"
 #include "wire/decimal.h"
 #include "wire/print.h"
 
@@ -183,7 +184,7 @@ std::string Pages::task() const {
 // "weights B A: 0.36": where rounding every step ends on another last digit.
 void Pages::add_by_hand(wire::Document& document) const {
   if (options_.has_fractions) return;
-  const Trace hand = run_by_hand(paper_steps(sheet_.exercise), sheet_.exercise, options_.decimals);
+  const Trace hand = wire::run_by_hand(sheet_.exercise, {options_.decimals, false}).rounded;
   Section section;
   section.title = "by hand";
   section.remark = "rounding every step, these come out one unit off, and count as right";

@@ -8,6 +8,7 @@
 
 #include "base/math.h"
 #include "base/random.h"
+#include "wire/by_hand.h"
 #include "wire/decimal.h"
 #include "wire/print.h"
 
@@ -77,18 +78,21 @@ bool is_answer(const WorksheetOptions& options, std::string_view tap) {
 
 // Every number of these taps of the exact run, if asked for, is far from a rounding edge, and by
 // hand it comes out within a unit.
-bool works_by_hand(const Trace& exact, const Trace& hand, const WorksheetOptions& options,
+bool works_by_hand(const wire::Case& c, const Trace& exact, const WorksheetOptions& options,
                    std::initializer_list<const char*> taps) {
+  for (const char* tap : taps) {
+    const TraceTensor* value = exact.find(tap);
+    if (value == nullptr || !is_answer(options, tap)) continue;
+    for (const double x : value->values)
+      if (is_near_rounding_edge(x, options.decimals, kEdgeShare)) return false;
+  }
+  const Trace hand = wire::run_by_hand(c, {options.decimals, false}).rounded;
   for (const char* tap : taps) {
     const TraceTensor* value = exact.find(tap);
     if (value == nullptr) continue;
     const TraceTensor& by_hand = hand.at(tap);
-    const bool is_asked = is_answer(options, tap);
-    for (std::size_t n = 0; n < value->values.size(); ++n) {
-      const double x = value->values[n];
-      if (is_asked && is_near_rounding_edge(x, options.decimals, kEdgeShare)) return false;
-      if (!agree_to_one_unit(x, by_hand.values[n], options.decimals)) return false;
-    }
+    for (std::size_t n = 0; n < value->values.size(); ++n)
+      if (!agree_to_one_unit(value->values[n], by_hand.values[n], options.decimals)) return false;
   }
   return true;
 }
@@ -164,15 +168,6 @@ double units_apart(const TraceTensor& a, const TraceTensor& b, int decimals) {
     most = std::max(most, apart * unit_scale(decimals));
   }
   return most;
-}
-
-Trace run_by_hand(const StepList& steps, const wire::Case& c, int decimals) {
-  Trace hand;
-  run_steps(steps, c.inputs, [&](const Step& step, TraceTensor& value) {
-    for (double& x : value.values) x = wire::round_half_up(x, decimals);
-    hand.steps.push_back({step, value});
-  });
-  return hand;
 }
 
 StepList paper_steps(const wire::Case& c) {
@@ -255,16 +250,14 @@ bool has_friendly_weights(const Candidate& candidate, const WorksheetOptions& op
   const TraceTensor& weights = exact.at("weights");
   for (std::size_t row = 0; row < rows_of(weights); ++row)
     if (!is_good_row(row_of(weights, row), options.decimals)) return false;
-  const Trace hand = run_by_hand(steps, candidate.exercise, options.decimals);
-  return works_by_hand(exact, hand, options, {"scaled", "exp", "row_sum", "weights"});
+  return works_by_hand(candidate.exercise, exact, options, {"scaled", "exp", "row_sum", "weights"});
 }
 
 bool has_friendly_result(const Candidate& candidate, const WorksheetOptions& options) {
   if (options.has_fractions) return true;  // whole numbers, by the choice of the values
   const StepList steps = paper_steps(candidate.exercise);
   const Trace exact = run_steps(steps, candidate.exercise.inputs);
-  const Trace hand = run_by_hand(steps, candidate.exercise, options.decimals);
-  return works_by_hand(exact, hand, options, {"out", "concat", "projected"});
+  return works_by_hand(candidate.exercise, exact, options, {"out", "concat", "projected"});
 }
 
 bool shows_every_mistake(const Candidate& candidate, const WorksheetOptions& options,

@@ -9,10 +9,6 @@
 
 namespace glasshead::doctor {
 
-// What working by hand gives for a tap: every step rounded half up to `decimals` places, the next
-// one going on from there.
-Trace run_by_hand(const StepList& steps, const wire::Case& c, int decimals);
-
 // x lies within `share` of a unit of the last place from where rounding changes its direction.
 bool is_near_rounding_edge(double x, int decimals, double share);
 // The printed forms of a and b differ by at most one unit of the last place.
