@@ -53,6 +53,9 @@ void read_notes(CaseBuilder& build, JsonValue root);
 // Everything that doesn't fit, by field path: shapes, options, and what contradicts each other.
 void check_case(const Case& c, CaseReader& read);
 
+// Whether edit_case would accept the edit; adds its problems. Random inputs are not made for it.
+bool check_edit(const Case& original, const Edit& edit, std::vector<Problem>& problems);
+
 // The mask that --mask and edits name: "none", "causal", "window:L,R", "prefix:N".
 std::optional<Mask> parse_mask_name(std::string_view text, std::string& why_not);
 // Hides these keys of `key_count` from every query.

@@ -56,7 +56,9 @@ const std::vector<std::string>* axis_labels(const Case& c, const std::string& ta
 
 class Editor {
  public:
-  Editor(Case& c, std::vector<Problem>& problems) : c_(c), problems_(problems) {}
+  // `is_trial`: random inputs get their new sizes, not their numbers.
+  Editor(Case& c, bool is_trial, std::vector<Problem>& problems)
+      : c_(c), is_trial_(is_trial), problems_(problems) {}
 
   void apply(const Edit& edit) {
     if (edit.untie) untie();
@@ -120,15 +122,18 @@ class Editor {
       problem(edit.d_k ? "d_k" : "correlation", "belongs to a case with random q, k, v");
       return;
     }
-    constexpr index_t kMostRandom = 4096;
-    if (edit.d_k && (*edit.d_k < 1 || *edit.d_k > kMostRandom))
-      problem("d_k", fmt::format("{}; it must be from 1 to {}", *edit.d_k, kMostRandom));
+    const index_t most = std::min(kMostRandomExtent, kMostRandom / c_.random->rows);
+    if (edit.d_k && (*edit.d_k < 1 || *edit.d_k > most))
+      problem("d_k", fmt::format("{}; it must be from 1 to {}", *edit.d_k, most));
     else if (edit.correlation && !(*edit.correlation >= 0 && *edit.correlation <= 1))
       problem("correlation", "must be from 0 to 1");
     else {
       c_.random->d_k = edit.d_k.value_or(c_.random->d_k);
       c_.random->correlation = edit.correlation.value_or(c_.random->correlation);
-      fill_random(c_);
+      if (is_trial_)
+        size_random(c_);
+      else
+        fill_random(c_);
     }
   }
 
@@ -255,8 +260,23 @@ class Editor {
   }
 
   Case& c_;
+  bool is_trial_;
   std::vector<Problem>& problems_;
 };
+
+std::optional<Case> edited(const Case& original, const Edit& edit, bool is_trial,
+                           std::vector<Problem>& problems) {
+  Case out = original;
+  const std::size_t before = problems.size();
+  Editor(out, is_trial, problems).apply(edit);
+  if (problems.size() == before) {
+    CaseReader read(problems);
+    check_case(out, read);
+    read.finish();
+  }
+  if (problems.size() != before) return std::nullopt;
+  return out;
+}
 
 }  // namespace
 
@@ -322,16 +342,11 @@ std::optional<Edit::Set> parse_set(std::string_view text, std::vector<Problem>& 
 
 std::optional<Case> edit_case(const Case& original, const Edit& edit,
                               std::vector<Problem>& problems) {
-  Case out = original;
-  const std::size_t before = problems.size();
-  Editor(out, problems).apply(edit);
-  if (problems.size() == before) {
-    CaseReader read(problems);
-    check_case(out, read);
-    read.finish();
-  }
-  if (problems.size() != before) return std::nullopt;
-  return out;
+  return edited(original, edit, /*is_trial=*/false, problems);
+}
+
+bool check_edit(const Case& original, const Edit& edit, std::vector<Problem>& problems) {
+  return edited(original, edit, /*is_trial=*/true, problems).has_value();
 }
 
 }  // namespace glasshead::wire

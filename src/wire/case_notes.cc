@@ -249,7 +249,7 @@ class NoteReader {
     out.untie = read_.boolean(value.find("untie"), at("untie")).value_or(false);
     if (read_.problem_count() != before) return out;
     std::vector<Problem> problems;
-    if (!edit_case(c_, out, problems))
+    if (!check_edit(c_, out, problems))
       for (const Problem& problem : problems) {
         // "set X[B]" belongs to the field set; what only shows in the edited case, to the edit.
         const std::string field = problem.where.substr(0, problem.where.find(' '));

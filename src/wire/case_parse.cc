@@ -96,14 +96,16 @@ void read_context(CaseBuilder& build, JsonValue context) {
 void read_random(CaseBuilder& build, JsonValue value) {
   if (!build.read.object(value, "random", {"seed", "rows", "d_k", "correlation"})) return;
   RandomInputs random;
-  constexpr index_t kMostRandom = 4096;  // q, k, v then hold 50 million numbers
   random.seed = static_cast<std::uint64_t>(
       build.read.integer(value.find("seed"), "random.seed", 0, kMostExtent).value_or(1));
   for (const auto& [name, out] : {std::pair{"rows", &random.rows}, std::pair{"d_k", &random.d_k}}) {
     const std::string path = join("random", name);
     if (!value.find(name)) build.read.problem(path, "is missing");
-    *out = build.read.integer(value.find(name), path, 1, kMostRandom).value_or(1);
+    *out = build.read.integer(value.find(name), path, 1, kMostRandomExtent).value_or(1);
   }
+  if (random.rows * random.d_k > kMostRandom)
+    build.read.problem(
+        "random", fmt::format("{} x {} numbers; at most {}", random.rows, random.d_k, kMostRandom));
   if (const auto correlation = build.read.number(value.find("correlation"), "random.correlation")) {
     if (*correlation < 0 || *correlation > 1)
       build.read.problem("random.correlation", fmt::format("{}; it must be from 0 to 1",
@@ -191,6 +193,19 @@ void read_keys(CaseBuilder& build, JsonValue root) {
   } else {
     build.c.key_labels = is_cross ? build.context_labels : build.c.query_labels;
   }
+}
+
+// What is given twice, or given and then not used, because q, k or v stand there already.
+void check_given(CaseBuilder& build, JsonValue root) {
+  const JsonValue attention = root.find("attention");
+  if (build.c.random)
+    for (const char* name : {"q", "k", "v", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"})
+      if (attention.find(name))
+        build.read.problem(join("attention", name), "contradicts random, which makes q, k and v");
+  if (build.has_context && attention.find("k") && attention.find("v"))
+    build.read.problem("context", "contradicts attention.k and v: nothing would be read from it");
+  if (root.find("differences") && !root.find("X") && (attention.find("q") || build.c.random))
+    build.read.problem("differences", "needs X, or tokens looked up in a vocabulary");
 }
 
 void read_blocks(CaseBuilder& build, JsonValue root) {
@@ -337,6 +352,7 @@ void read_all(CaseBuilder& build, JsonValue root) {
   read_context(build, root.find("context"));
   read_sequence(build, root);
   read_keys(build, root);
+  check_given(build, root);
   read_differences(build, root.find("differences"));
   read_blocks(build, root);
   read_positions(build, root.find("positions"));
