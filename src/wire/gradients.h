@@ -14,7 +14,7 @@ namespace glasshead::wire {
 struct AttentionGradients {
   std::string prefix;          // "", "block.0."
   TraceTensor dq, dk, dv;      // shapes of q, k, v
-  TraceTensor jacobian_norms;  // [heads, q_len, 1] or [q_len, 1]: spectral norm of diag(w) - w·wᵀ
+  TraceTensor jacobian_norms;  // [heads, q_len, 1] or [q_len, 1]: Frobenius norm of diag(w) - w·wᵀ
 };
 
 std::vector<AttentionGradients> gradients_of(const Trace& trace);

@@ -8,31 +8,21 @@ namespace glasshead::wire {
 
 double jacobian_norm(std::span<const double> weights) {
   const std::size_t n = weights.size();
-  if (n < 2) return 0;
-  // J is symmetric and positive semidefinite. A start with every component different is not
-  // perpendicular to its first eigenvector but by accident.
-  std::vector<double> x(n), y(n);
-  for (std::size_t j = 0; j < n; ++j)
-    x[j] = weights[j] * (j % 2 == 0 ? 1 : -1) + 1e-3 / static_cast<double>(j + 2);
-  double norm = 0;
-  constexpr int kRounds = 10000;
-  for (int round = 0; round < kRounds; ++round) {
-    double length = 0;
-    for (const double value : x) length += value * value;
-    length = std::sqrt(length);
-    if (length == 0) return 0;
-    double mean = 0;
-    for (std::size_t j = 0; j < n; ++j) mean += weights[j] * (x[j] /= length);
-    double next = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      y[j] = weights[j] * (x[j] - mean);
-      next += x[j] * y[j];  // Rayleigh quotient: its error is the square of the vector's
-    }
-    x.swap(y);
-    if (round > 0 && std::fabs(next - norm) <= 1e-13 * next) return next;
-    norm = next;
+  // Sums, and sums of squares, of the weights after each one.
+  std::vector<double> after(n + 1, 0.0), squares_after(n + 1, 0.0);
+  for (std::size_t j = n; j-- > 0;) {
+    after[j] = after[j + 1] + weights[j];
+    squares_after[j] = squares_after[j + 1] + weights[j] * weights[j];
   }
-  return norm;
+  double before = 0, squares_before = 0, total = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double w = weights[j], others = before + after[j + 1];
+    // The row's diagonal entry w (1 - w), and its others -w w_k.
+    total += w * w * (others * others + squares_before + squares_after[j + 1]);
+    before += w;
+    squares_before += w * w;
+  }
+  return std::sqrt(total);
 }
 
 }  // namespace glasshead::wire

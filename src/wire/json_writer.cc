@@ -178,6 +178,12 @@ JsonWriter& JsonWriter::null() {
   return *this;
 }
 
+JsonWriter& JsonWriter::raw(std::string_view json) {
+  before_value();
+  add(json);
+  return *this;
+}
+
 JsonWriter& JsonWriter::values(std::span<const double> numbers) {
   begin_array();
   for (double x : numbers) value(x);

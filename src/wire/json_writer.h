@@ -60,6 +60,9 @@ class JsonWriter {
   JsonWriter& values(std::span<const index_t> numbers);
   JsonWriter& values(std::span<const std::string> texts);
 
+  // A value that is JSON already: another writer's complete output.
+  JsonWriter& raw(std::string_view json);
+
   // Hands what is still held to the sink.
   void flush();
   // All that was begun has ended, and there is something.

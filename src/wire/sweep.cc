@@ -152,7 +152,7 @@ Document sweep_document(const SweepOptions& options, const std::vector<SweepPoin
   document.footnotes.emplace_back(
       "std: spread of the scores · largest: the largest weight · entropy: of the weights, in nats "
       "· "
-      "‖J‖: spectral norm of diag(w) − w·wᵀ, at most ½; near 0 nothing can be learned");
+      "‖J‖: Frobenius norm of diag(w) − w·wᵀ, at most ½; near 0 nothing can be learned");
   return document;
 }
 

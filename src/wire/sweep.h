@@ -31,7 +31,7 @@ struct SweepSide {
   double spread = 0;    // standard deviation of the scores of a draw, about 0
   double largest = 0;   // largest weight
   double entropy = 0;   // of the weights, in nats; ln 16 = 2.77 when all are equal
-  double jacobian = 0;  // spectral norm of diag(w) - w·wᵀ
+  double jacobian = 0;  // Frobenius norm of diag(w) - w·wᵀ
 };
 
 struct SweepPoint {

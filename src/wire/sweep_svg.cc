@@ -21,7 +21,7 @@ struct Measure {
 constexpr Measure kMeasures[] = {{"standard deviation of the scores", &SweepSide::spread},
                                  {"largest weight", &SweepSide::largest},
                                  {"entropy of the weights, nats", &SweepSide::entropy},
-                                 {"spectral norm of the softmax Jacobian", &SweepSide::jacobian}};
+                                 {"size of the softmax Jacobian, ‖J‖", &SweepSide::jacobian}};
 
 // A round number at or above x: 1, 2 or 5 times a power of ten.
 double round_up(double x) {
