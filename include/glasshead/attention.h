@@ -82,12 +82,13 @@ std::vector<Problem> check(const ConstTensor<4>& q, const ConstTensor<4>& k,
 
 // Computes out (and rows on request) from q, k, v, which share one dtype: f64, f32, bf16 or f16;
 // out may be of any of these and is rounded to once. Compute type: f64 for f64 input, else f32. q
-// is scaled before the product. Sums over keys are made in blocks of 128, then in order. Promise:
-// hidden keys and values are never read into a result, whatever they hold; NaN in a visible q, k or
-// v gives NaN in exactly the rows that see it; a score of -inf through the data has weight 0.
-// Throws ShapeError or OptionError with every problem `check` finds, and those of out and rows.
-// out and rows must not overlap q, k, v or each other: only the same first element is found and
-// refused, since views may interleave in one buffer.
+// is scaled before the product. Sums over keys are made in blocks of 128 in the compute type, and
+// the blocks are added in order in f64. Promise: hidden keys and values are never read into a
+// result, whatever they hold; NaN in a visible q, k or v gives NaN in exactly the rows that see it;
+// a score of -inf through the data has weight 0. Throws ShapeError or OptionError with every
+// problem `check` finds, and those of out and rows. out and rows must not overlap q, k, v or each
+// other: only the same first element is found and refused, since views may interleave in one
+// buffer.
 void attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
             const MutableTensor<4>& out, const AttentionOptions& options = {},
             const RowState& rows = {});

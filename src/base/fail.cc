@@ -40,14 +40,38 @@ void fail(ErrorKind kind, std::string function, std::vector<Problem> problems) {
 
 #else
 
-// Left for the page to read after the trap (bindings/wasm).
-std::string* last_failure() {
-  static std::string text;
-  return &text;
+namespace {
+
+FailureText left_behind;
+
+std::string quoted(const std::string& text) {
+  static const char* const kHex = "0123456789abcdef";
+  std::string json = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') json += '\\';
+    if (byte < ' ')
+      (json += "\\u00") += {kHex[byte >> 4], kHex[byte & 15]};
+    else
+      json += c;
+  }
+  return json + '"';
 }
 
+}  // namespace
+
+const FailureText* last_failure() { return &left_behind; }
+
 void fail(ErrorKind, std::string function, std::vector<Problem> problems) {
-  *last_failure() = message(function, problems);
+  std::string json = "{\"function\":" + quoted(function) + ",\"problems\":[";
+  for (std::size_t n = 0; n < problems.size(); ++n) {
+    json += n == 0 ? "{" : ",{";
+    json +=
+        "\"where\":" + quoted(problems[n].where) + ",\"what\":" + quoted(problems[n].what) + "}";
+  }
+  static std::string text;  // outlives the trap
+  text = json + "]}";
+  left_behind = {static_cast<unsigned>(text.size()), text.data()};
   __builtin_trap();
 }
 

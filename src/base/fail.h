@@ -12,4 +12,13 @@ namespace glasshead {
 [[noreturn]] void fail(ErrorKind kind, std::string function, std::vector<Problem> problems);
 [[noreturn]] void fail(ErrorKind kind, std::string function, std::string where, std::string what);
 
+#ifndef __cpp_exceptions
+// What the last failure left behind: {"function":...,"problems":[{"where":...,"what":...}]}.
+struct FailureText {
+  unsigned size = 0;
+  const char* data = nullptr;
+};
+const FailureText* last_failure();
+#endif
+
 }  // namespace glasshead

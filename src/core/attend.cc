@@ -28,23 +28,31 @@ void drop(const Call<E>& call, index_t b, index_t h, index_t i, Row<T>& row) {
   }
 }
 
+// Room for the sums of one row of out.
+template <class T>
+struct OutRow {
+  std::vector<T> block;
+  std::vector<double> total;
+  explicit OutRow(index_t d_v)
+      : block(static_cast<std::size_t>(d_v)), total(static_cast<std::size_t>(d_v)) {}
+};
+
 template <class T, class E>
 void write_out(const Row<T>& row, const ConstTensor<4>& v, const MutableTensor<4>& out,
-               const std::array<index_t, 4>& at, std::vector<T>& sums) {
+               const std::array<index_t, 4>& at, OutRow<T>& sums) {
   const index_t d_v = v.shape[3];
   if (d_v == 0) return;
-  T* result = sums.data();
+  double* result = sums.total.data();
   if (row.is_empty) {
-    std::fill_n(result, d_v, T(0));
+    std::fill_n(result, d_v, 0.0);
   } else {
     const auto value = [&](index_t j) { return vector_at<E>(v, at[0], at[3], j); };
-    weighted_sum(row.weights.data(), row.allowed.data(), row.keys, value, d_v, result + d_v,
+    weighted_sum(row.weights.data(), row.allowed.data(), row.keys, value, d_v, sums.block.data(),
                  result);
   }
   const index_t first = at[0] * out.strides[0] + at[1] * out.strides[1] + at[2] * out.strides[2];
   for (index_t d = 0; d < d_v; ++d) {
-    store_element(out.data, out.dtype, first + d * out.strides[3],
-                  static_cast<double>(canonical(result[d])));
+    store_element(out.data, out.dtype, first + d * out.strides[3], canonical(result[d]));
   }
 }
 
@@ -54,7 +62,7 @@ EmptyRows attend_rows(const Call<E>& call, const ConstTensor<4>& v, const Mutabl
   EmptyRows empty;
   if (call.shape.batch == 0 || call.shape.heads == 0 || call.shape.q_len == 0) return empty;
   Row<T> row(call);
-  std::vector<T> sums(2 * static_cast<std::size_t>(v.shape[3]));
+  OutRow<T> sums(v.shape[3]);
   for (index_t b = 0; b < call.shape.batch; ++b) {
     for (index_t h = 0; h < call.shape.heads; ++h) {
       for (index_t i = 0; i < call.shape.q_len; ++i) {

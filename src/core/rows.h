@@ -10,8 +10,9 @@
 // Arrays over keys are indexed by the key itself and hold meaning only where allowed[j] is 1: a
 // hidden key's entries are skipped, never multiplied, so what they hold cannot matter. Multiply and
 // add are rounded apart. Sums over keys are made in blocks of 128 at absolute multiples of 128,
-// each in key order, and the blocks' sums are added in order: a block with no allowed key adds 0,
-// so the bits don't depend on where `keys` begins and ends. In float, exp, log and tanh are
+// each in key order in T, and the blocks' sums are added in order in f64 (in float a million equal
+// weights would lose 1e-4 of the sum): a block with no allowed key adds 0, so the bits don't depend
+// on where `keys` begins and ends. In float, exp, log and tanh are
 // computed in f64 from the exact difference or quotient and rounded once.
 #pragma once
 
@@ -88,16 +89,16 @@ T shifted_exp(T score, T max) {
 // sum_j terms_j over the allowed keys, in blocks.
 template <class T>
 T block_sum(const T* terms, const std::uint8_t* allowed, KeyRange keys) {
-  T total = 0;
+  double total = 0;
   for (index_t j = keys.begin; j < keys.end;) {
     const index_t end = std::min(keys.end, j - j % kSumBlock + kSumBlock);
     T block = 0;
     for (; j < end; ++j) {
       if (allowed[j] != 0) block += terms[j];
     }
-    total += block;
+    total += static_cast<double>(block);
   }
-  return total;
+  return static_cast<T>(total);
 }
 
 // max + ln(sum); -inf for a row with nothing in it (max -inf, sum 0).
@@ -107,12 +108,12 @@ T log_sum_exp(T max, T sum) {
   return static_cast<T>(static_cast<double>(max) + math::log(static_cast<double>(sum)));
 }
 
-// out_d = sum_j weights_j * value(j)_d over the allowed keys, in blocks; `value(j)` is a
+// total_d = sum_j weights_j * value(j)_d over the allowed keys, in blocks; `value(j)` is a
 // Strided<E>. `block` is room for `size` numbers.
 template <class T, class Value>
 void weighted_sum(const T* weights, const std::uint8_t* allowed, KeyRange keys, const Value& value,
-                  index_t size, T* block, T* out) {
-  std::fill_n(out, size, T(0));
+                  index_t size, T* block, double* total) {
+  std::fill_n(total, size, 0.0);
   for (index_t j = keys.begin; j < keys.end;) {
     const index_t end = std::min(keys.end, j - j % kSumBlock + kSumBlock);
     std::fill_n(block, size, T(0));
@@ -122,7 +123,7 @@ void weighted_sum(const T* weights, const std::uint8_t* allowed, KeyRange keys, 
       const T weight = weights[j];
       for (index_t d = 0; d < size; ++d) block[d] += weight * widen_to<T>(v[d]);
     }
-    for (index_t d = 0; d < size; ++d) out[d] += block[d];
+    for (index_t d = 0; d < size; ++d) total[d] += static_cast<double>(block[d]);
   }
 }
 

@@ -235,13 +235,21 @@ TraceTensor run_lse(const StepArgs& args) {
 TraceTensor run_weights(const StepArgs& args) {
   const Matrices m = with_row_numbers(args);
   const bool shifted = is_shifted(args);
+  const MaskPlan plan(fitting_options(args, m), pairs_of(m));
+  std::vector<std::uint8_t> allowed = every_key(m.columns);
   TraceTensor weights = take_first(args);
   double* next = weights.values.data();
-  for (index_t row = 0; row < m.all_rows(); ++row) {
-    const double sum = args.inputs[1]->values[static_cast<std::size_t>(row)];
+  const double* row_sum = args.inputs[1]->values.data();
+  for_each_row(m, [&](index_t b, index_t h, index_t i) {
+    const double sum = *row_sum++;
     const bool is_empty = shifted && sum == 0;
-    for (index_t j = 0; j < m.columns; ++j, ++next) *next = is_empty ? 0 : canonical(*next / sum);
-  }
+    plan.fill_row(b, h, i, {0, m.columns}, allowed.data());
+    for (index_t j = 0; j < m.columns; ++j, ++next) {
+      // A hidden pair keeps its 0 even where NaN at another key has spoilt the sum.
+      const bool is_nothing = *next == 0 && allowed[static_cast<std::size_t>(j)] == 0;
+      *next = is_empty || is_nothing ? 0 : canonical(*next / sum);
+    }
+  });
   return weights;
 }
 

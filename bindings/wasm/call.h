@@ -1,0 +1,24 @@
+// One entry for a page or any other host that speaks bytes: a request as JSON, an answer as the
+// bytes the command would print.
+//
+//   {"call":"trace","name":"three-tokens","case":"<the file's text>","format":"json"}
+//
+// call: "trace" (format json, text, md, latex, html, svg, csv; "decimals", "mistake", "by_hand":
+// the command's options of these names), "sweep" ("sweep": "d_k=1..64"), "worksheet" ("seed",
+// "level"; format). An answer that could not be made is {"problems":[{"where":...,"what":...}]}:
+// every problem, by field path.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace glasshead::wasm {
+
+struct Answer {
+  bool is_ok = false;
+  std::string bytes;
+};
+
+Answer call(std::string_view request);
+
+}  // namespace glasshead::wasm
