@@ -15,7 +15,11 @@ namespace {
 
 using OptionsPtr = std::shared_ptr<const AttentionOptions>;
 
-bool belongs_to(const Step& step, const Site& site) { return step.options == site.options; }
+// A step of this attention: it has options, and nothing deeper ("cross.") stands in its tap.
+bool belongs_to(const Step& step, const Site& site) {
+  return step.options && step.tap.starts_with(site.prefix) &&
+         step.tap.find('.', site.prefix.size()) == std::string::npos;
+}
 
 OptionsPtr with_mask_of(const Site& site, Mask mask) {
   auto options = std::make_shared<AttentionOptions>(*site.options);
@@ -25,7 +29,7 @@ OptionsPtr with_mask_of(const Site& site, Mask mask) {
 
 void give_options(StepList& list, const Site& site, const OptionsPtr& options) {
   for (Step& step : list)
-    if (belongs_to(step, site) && step.tap.starts_with(site.prefix)) step.options = options;
+    if (belongs_to(step, site)) step.options = options;
 }
 
 // Nothing is hidden from here on: later steps skip no pair.

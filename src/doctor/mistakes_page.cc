@@ -54,7 +54,7 @@ std::string differing_rows(const MistakenRun& run, const wire::Table& table,
 std::string numbers(const MistakenRun& run, const wire::Case& c) {
   if (run.fit == Fit::stops) return "stops: " + run.stops_because;
   const std::string hidden = why_hidden(run);
-  if (!hidden.empty()) return "all right: " + hidden;
+  if (!hidden.empty()) return hidden;
   const wire::Document document = mistake_document(run, c, {});
   const wire::Table& weights = document.sections.at(0).tables.at(0);
   const wire::Table& out = document.sections.at(2).tables.at(0);
@@ -90,7 +90,7 @@ std::string entry(const Mistake& mistake, const wire::Case& c) {
   const std::string name = *mistake.parameter == '\0' ? ""
                                                       : std::string(" with ") + mistake.parameter +
                                                             " = " + mistake.default_parameter;
-  text += "On " + wire::markdown_escape(c.name) + name + ": " +
+  text += "On `" + c.name + "`" + name + ": " +
           (run ? numbers(*run, c) : "does not apply: " + problems.front().what) + ".\n\n";
   text += std::string("```python\n") + mistake.cause + "   # as it is written\n" +
           mistake.fix_code + "   # " + mistake.fix + "\n```\n\n";
@@ -109,8 +109,7 @@ std::string mistakes_markdown(const wire::Case& c) {
       " --mistake list --format md` from the table in `src/doctor/mistakes.cc`; not written by "
       "hand.\n\n| id | what is done |\n|:--|:--|\n";
   for (const Mistake& mistake : mistakes())
-    text +=
-        "| `" + id_with_parameter(mistake) + "` | " + wire::markdown_escape(mistake.done) + " |\n";
+    text += "| `" + id_with_parameter(mistake) + "` | " + std::string(mistake.done) + " |\n";
   text += "\nThe right run, for comparison:\n\n";
   const Trace right = wire::run_case(c);
   const wire::AttentionPart part = shown_part(right, right);

@@ -1,6 +1,7 @@
 #include "doctor/worksheet.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "doctor/worksheet_search.h"
@@ -8,10 +9,10 @@
 namespace glasshead::doctor {
 namespace {
 
-// Found within 1,500 draws of scores for 600 seeds at the default options; the rest is room for
-// more tokens. Values per draw of scores: one in 40 fits.
-constexpr std::uint64_t kScoreAttempts = 60'000;
-constexpr std::uint64_t kValueAttempts = 150;
+// Draws of scores, and of values for each that fits. At level 3 a draw is itself a search for two
+// heads. More only makes failing slower: 600 sheets at the default options need far fewer.
+constexpr std::uint64_t kScoreAttempts = 20'000, kTwoHeadAttempts = 2'000;
+constexpr std::uint64_t kValueAttempts = 300;
 
 void check_range(std::vector<Problem>& problems, const char* flag, index_t value, index_t least,
                  index_t most) {
@@ -72,8 +73,17 @@ std::optional<Worksheet> make_worksheet(const WorksheetOptions& options,
   const std::size_t before = problems.size();
   check_options(options, problems);
   if (problems.size() > before) return std::nullopt;
-  for (std::uint64_t attempt = 0; attempt < kScoreAttempts; ++attempt) {
+  const std::uint64_t attempts =
+      options.level == 3 && !options.has_fractions ? kTwoHeadAttempts : kScoreAttempts;
+  std::map<index_t, StepList> paper, steps;  // by d_k
+  for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
     Candidate candidate = draw_scores(options, attempt);
+    StepList& known = paper[candidate.d_k];
+    if (known.empty()) known = paper_steps(candidate.exercise);
+    candidate.paper = known;
+    StepList& plain = steps[candidate.d_k];
+    if (plain.empty()) plain = wire::case_steps(candidate.exercise);
+    candidate.steps = plain;
     if (!has_friendly_weights(candidate, options)) continue;
     const index_t multiple = options.has_fractions
                                  ? common_denominator(run_steps(paper_steps(candidate.exercise),
@@ -84,13 +94,13 @@ std::optional<Worksheet> make_worksheet(const WorksheetOptions& options,
       if (!has_friendly_result(candidate, options)) continue;
       Worksheet sheet{options, candidate.exercise, {}, candidate.result, {}};
       if (!shows_every_mistake(candidate, options, sheet.wrong)) continue;
-      sheet.trace = run_steps(paper_steps(candidate.exercise), candidate.exercise.inputs);
+      sheet.trace = run_steps(candidate.paper, candidate.exercise.inputs);
       return sheet;
     }
   }
   problems.push_back({"--seed", "no friendly numbers found for seed " +
                                     std::to_string(options.seed) + " among " +
-                                    std::to_string(kScoreAttempts) +
+                                    std::to_string(attempts) +
                                     " draws; try another seed, fewer tokens or other decimals"});
   return std::nullopt;
 }

@@ -8,7 +8,6 @@
 
 #include "base/math.h"
 #include "base/random.h"
-#include "wire/by_hand.h"
 #include "wire/decimal.h"
 #include "wire/print.h"
 
@@ -70,15 +69,31 @@ std::vector<std::string> labels(index_t count) {
   return names;
 }
 
+const TraceTensor& input(const wire::Case& c, std::string_view tap) {
+  return std::find_if(c.inputs.begin(), c.inputs.end(),
+                      [&](const auto& entry) { return entry.first == tap; })
+      ->second;
+}
+
 bool is_answer(const WorksheetOptions& options, std::string_view tap) {
   for (const Stage& stage : stages(options))
     if (tap == stage.tap) return is_blank(options, stage);
   return false;
 }
 
+// wire::run_by_hand over steps that are made once for thousands of draws.
+Trace run_rounded(const Candidate& candidate, int decimals) {
+  Trace hand;
+  run_steps(candidate.paper, candidate.exercise.inputs, [&](const Step& step, TraceTensor& value) {
+    for (double& x : value.values) x = wire::round_half_up(x, decimals);
+    hand.steps.push_back({step, value});
+  });
+  return hand;
+}
+
 // Every number of these taps of the exact run, if asked for, is far from a rounding edge, and by
 // hand it comes out within a unit.
-bool works_by_hand(const wire::Case& c, const Trace& exact, const WorksheetOptions& options,
+bool works_by_hand(const Candidate& candidate, const Trace& exact, const WorksheetOptions& options,
                    std::initializer_list<const char*> taps) {
   for (const char* tap : taps) {
     const TraceTensor* value = exact.find(tap);
@@ -86,7 +101,7 @@ bool works_by_hand(const wire::Case& c, const Trace& exact, const WorksheetOptio
     for (const double x : value->values)
       if (is_near_rounding_edge(x, options.decimals, kEdgeShare)) return false;
   }
-  const Trace hand = wire::run_by_hand(c, {options.decimals, false}).rounded;
+  const Trace hand = run_rounded(candidate, options.decimals);
   for (const char* tap : taps) {
     const TraceTensor* value = exact.find(tap);
     if (value == nullptr) continue;
@@ -126,6 +141,29 @@ bool are_scores_small(const TraceTensor& scores, bool has_fractions) {
     if (has_fractions) return s >= 0 && s <= kLargestPower;
     return std::fabs(s) <= kLargestScore;
   });
+}
+
+// No two tokens are alike: a row worked out twice teaches nothing.
+bool are_rows_distinct(const TraceTensor& t) {
+  for (std::size_t a = 0; a < rows_of(t); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (std::equal(row_of(t, a).begin(), row_of(t, a).end(), row_of(t, b).begin())) return false;
+  return true;
+}
+
+// Every column of the values has different numbers in it, and no two columns are the same.
+bool has_varied_columns(const TraceTensor& t) {
+  const auto columns = static_cast<std::size_t>(t.shape.back());
+  bool are_alike = columns > 1;
+  for (std::size_t j = 0; j < columns; ++j) {
+    bool is_constant = true;
+    for (std::size_t n = j; n < t.values.size(); n += columns) {
+      is_constant = is_constant && t.values[n] == t.values[j];
+      are_alike = are_alike && t.values[n] == t.values[n - j];
+    }
+    if (is_constant) return false;
+  }
+  return !are_alike;
 }
 
 std::vector<std::string> printed_row(const TraceTensor& t, std::size_t row, int decimals) {
@@ -177,6 +215,39 @@ StepList paper_steps(const wire::Case& c) {
   return steps;
 }
 
+namespace {
+
+// Columns of W_Q and W_K for each head, each head friendly by itself: far likelier to be found than
+// two heads at once. Columns stay as they were drawn last where none is.
+void choose_heads(wire::Case& c, const WorksheetOptions& options, Draws& draw) {
+  constexpr int kHeadAttempts = 150;  // of 625 pairs of columns with entries -2..2
+  WorksheetOptions one = options;
+  one.level = 1;
+  Candidate head;
+  head.exercise.network.blocks.resize(1);
+  nn::Attention& attention = head.exercise.network.blocks[0].attention;
+  attention.query = {"W_Q", ""};
+  attention.key = {"W_K", ""};
+  attention.value = {"W_V", ""};
+  head.exercise.inputs = {{"X", input(c, "X")},
+                          {"W_Q", draw.matrix({2, 1}, 0, 0)},
+                          {"W_K", draw.matrix({2, 1}, 0, 0)},
+                          {"W_V", draw.matrix({2, 1}, 0, 0)}};
+  head.paper = paper_steps(head.exercise);
+  for (std::size_t h = 0; h < 2; ++h)
+    for (int n = 0; n < kHeadAttempts; ++n) {
+      for (const char* tap : {"W_Q", "W_K"}) {
+        TraceTensor& column = input(head.exercise, tap);
+        column = draw.matrix({2, 1}, -2, 2);
+        TraceTensor& whole = input(c, tap);
+        for (std::size_t d = 0; d < 2; ++d) whole.values[2 * d + h] = column.values[d];
+      }
+      if (has_friendly_weights(head, one)) break;
+    }
+}
+
+}  // namespace
+
 Candidate draw_scores(const WorksheetOptions& options, std::uint64_t attempt) {
   Draws draw(options.seed, score_stream(options, attempt));
   Candidate candidate;
@@ -210,6 +281,8 @@ Candidate draw_scores(const WorksheetOptions& options, std::uint64_t attempt) {
                 {"W_K", draw.matrix({d_model, heads * d_k}, -2, 2)},
                 {"W_V", draw.matrix({d_model, 2}, 0, 0)}};
   }
+  if (options.level == 3 && !options.has_fractions && are_rows_distinct(c.inputs.front().second))
+    choose_heads(c, options, draw);
   if (options.level == 2) attention.options.mask = Mask::causal() & Mask::key_lengths({n - 1});
   candidate.result = "out";
   if (options.level == 3) {
@@ -217,6 +290,7 @@ Candidate draw_scores(const WorksheetOptions& options, std::uint64_t attempt) {
     c.inputs.emplace_back("W_O", draw.matrix({2, 2}, 0, 0));
     candidate.result = "projected";
   }
+  candidate.d_k = c.inputs[1].second.shape.back() / heads;
   return candidate;
 }
 
@@ -243,34 +317,33 @@ index_t common_denominator(const Trace& trace) {
 }
 
 bool has_friendly_weights(const Candidate& candidate, const WorksheetOptions& options) {
-  const StepList steps = paper_steps(candidate.exercise);
-  const Trace exact = run_steps(steps, candidate.exercise.inputs);
+  const Trace exact = run_steps(candidate.paper, candidate.exercise.inputs);
+  if (!are_rows_distinct(candidate.exercise.inputs.front().second)) return false;
   if (!are_scores_small(exact.at("scores"), options.has_fractions)) return false;
   if (options.has_fractions) return common_denominator(exact) <= kLargestMultiple;
   const TraceTensor& weights = exact.at("weights");
   for (std::size_t row = 0; row < rows_of(weights); ++row)
     if (!is_good_row(row_of(weights, row), options.decimals)) return false;
-  return works_by_hand(candidate.exercise, exact, options, {"scaled", "exp", "row_sum", "weights"});
+  return works_by_hand(candidate, exact, options, {"scaled", "exp", "row_sum", "weights"});
 }
 
 bool has_friendly_result(const Candidate& candidate, const WorksheetOptions& options) {
-  if (options.has_fractions) return true;  // whole numbers, by the choice of the values
-  const StepList steps = paper_steps(candidate.exercise);
-  const Trace exact = run_steps(steps, candidate.exercise.inputs);
-  return works_by_hand(candidate.exercise, exact, options, {"out", "concat", "projected"});
+  if (options.has_fractions)  // whole numbers, by the choice of the values
+    return has_varied_columns(input(candidate.exercise, "v"));
+  const Trace exact = run_steps(candidate.paper, candidate.exercise.inputs);
+  return works_by_hand(candidate, exact, options, {"out", "concat", "projected"});
 }
 
 bool shows_every_mistake(const Candidate& candidate, const WorksheetOptions& options,
                          std::vector<WrongAnswer>& wrong) {
   const wire::Case& c = candidate.exercise;
-  const StepList steps = wire::case_steps(c);
-  const Trace right = run_steps(steps, c.inputs);
+  const Trace right = run_steps(candidate.steps, c.inputs);
   const TraceTensor& result = right.at(candidate.result);
   wrong.clear();
   for (const Mistake& mistake : mistakes()) {
     std::vector<Problem> why_not;
     const std::optional<AppliedMistake> applied =
-        apply_mistake({&mistake, mistake.default_parameter}, steps, right, why_not);
+        apply_mistake({&mistake, mistake.default_parameter}, candidate.steps, right, why_not);
     if (!applied || !applied->hidden_because.empty()) continue;
     const Trace run = run_steps(applied->steps, c.inputs);
     const TraceTensor& got = run.at(candidate.result);

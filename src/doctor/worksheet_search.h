@@ -24,6 +24,9 @@ StepList paper_steps(const wire::Case& c);
 struct Candidate {
   wire::Case exercise;
   std::string result;  // tap
+  index_t d_k = 1;
+  // They depend on shapes alone, so they are made once for all draws.
+  StepList steps, paper;  // case_steps and paper_steps of the exercise
 };
 // The part that decides the scores, for attempt n; values and W_O are zero.
 Candidate draw_scores(const WorksheetOptions& options, std::uint64_t attempt);
