@@ -117,7 +117,8 @@ std::string printed_digits(const Case& c, const PrintedNumber& printed) {
   std::map<std::vector<index_t>, std::string> digits;
   const bool is_row = printed.index.size() > 1;
   for (const PrintedNumber& other : c.printed) {
-    const bool is_same_row = other.tap == printed.tap && other.index.size() == printed.index.size() &&
+    const bool is_same_row = other.tap == printed.tap &&
+                             other.index.size() == printed.index.size() &&
                              std::equal(other.index.begin(), other.index.end() - (is_row ? 1 : 0),
                                         printed.index.begin());
     if (is_same_row) digits[other.index] = other.text;
@@ -222,7 +223,9 @@ void keep_steps(Document& document, const std::vector<std::string>& names) {
         return !is_named(table.tap) && !is_named(leaf_of(table.tap));
       });
     if (!whole && section.tables.empty()) continue;
-    for (Table& table : section.tables) table.is_repeated = false;
+    for (Table& table : section.tables)
+      if (section.number == 0 || is_named(table.tap) || is_named(leaf_of(table.tap)))
+        table.is_repeated = false;
     kept.push_back(std::move(section));
   }
   document.sections = std::move(kept);

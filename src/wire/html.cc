@@ -21,7 +21,7 @@ body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,s
 main{max-width:76rem;margin:0 auto;padding:1.5rem 1rem 3rem}
 h1{font-size:1.5rem;margin:0 0 .25rem}
 h2{font-size:1.05rem;margin:0 0 .35rem}
-h2 .formula{font-weight:400;margin-left:.6rem}
+h2 .formula{font-weight:400;margin-left:.6rem;white-space:pre-wrap}
 p{margin:.2rem 0}
 .soft,.shape{color:var(--soft)}
 section{border-top:1px solid var(--line);padding:.8rem 0;margin-top:.8rem}

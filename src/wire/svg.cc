@@ -203,7 +203,7 @@ class Figure {
     std::string heading = section.number > 0 ? fmt::format("{} ", section.number) : std::string();
     heading += section.title;
     for (const std::string* more : {&section.formula, &section.remark, &section.shape})
-      if (!more->empty()) heading += "   " + *more;
+      if (!more->empty()) heading += " · " + *more;
     put_line("t", heading);
     int x = kMargin, tallest = 0;
     for (const Table* table : shown) {

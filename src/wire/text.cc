@@ -51,7 +51,8 @@ class Writer {
   Lines whole_table(const Table& table) const;
   Lines long_table(const Table& table) const;
   Lines compact(const Section& section) const;
-  Lines softmax(const Section& section) const;
+  Lines softmax(const Section& section, index_t head) const;
+  Lines softmax_heads(const Section& section) const;
   std::string heading(const Section& section) const;
   void put_plain(const Section& section);
   void put_beside(const std::vector<const Section*>& group);
@@ -194,7 +195,7 @@ Lines Writer::long_table(const Table& table) const {
     if (row.other_count > 0 && !row.others.text.empty())
       all.push_back("    " + column[next++] + fmt::format("       others ({})", row.other_count));
     if (!table.sums.empty())
-      all.push_back("    " + column[next] + " " +
+      all.push_back("    " + column[next].substr(0, column[next].find_last_not_of(' ') + 1) + " " +
                     show(table.sums[n].is_empty ? ""
                          : table.sums[n].is_ok  ? "✓ Σ"
                                                 : "✗ Σ"));
@@ -204,6 +205,11 @@ Lines Writer::long_table(const Table& table) const {
 
 // Small matrices beside one another, their names above their middles.
 Lines Writer::compact(const Section& section) const {
+  // Names of rows stand once, on the left: they must be those of every matrix.
+  for (const Table& table : section.tables)
+    if (table.row_labels != section.tables.front().row_labels ||
+        table.row_index != section.tables.front().row_index)
+      return {};
   Lines all;
   int label_width = 0;
   bool has_labels = false;
@@ -234,11 +240,13 @@ Lines Writer::compact(const Section& section) const {
 }
 
 // "A   max 0.7071   exp  0.4931  1   sum 1.4931": one line a row; empty if it would not fit.
-Lines Writer::softmax(const Section& section) const {
+Lines Writer::softmax(const Section& section, index_t head) const {
   const Table *max = nullptr, *exp = nullptr, *sum = nullptr;
   for (const Table& table : section.tables) {
-    if (table.is_repeated) continue;
-    (table.name == "max" ? max : table.name == "sum" ? sum : exp) = &table;
+    if (table.is_repeated || table.head != head) continue;
+    if (table.name == "max") max = &table;
+    if (table.name == "sum") sum = &table;
+    if (table.name == "exp") exp = &table;
   }
   if (!max || !sum) return {};
   const auto column_of = [&](const Table& table) {
@@ -270,6 +278,19 @@ Lines Writer::softmax(const Section& section) const {
   return width_of(lines) <= options_.width ? lines : Lines{};
 }
 
+// The same for every head; empty if one would not fit.
+Lines Writer::softmax_heads(const Section& section) const {
+  Lines all;
+  for (const Table& table : section.tables) {
+    if (table.name != "max") continue;
+    const Lines lines = softmax(section, table.head);
+    if (lines.empty()) return {};
+    if (!table.leading.empty()) all.push_back("  " + show(table.leading));
+    all.insert(all.end(), lines.begin(), lines.end());
+  }
+  return all;
+}
+
 std::string Writer::heading(const Section& section) const {
   std::string line = section.number > 0 ? fmt::format("{} ", section.number) : std::string();
   const bool is_beside = section.layout == Section::Layout::beside;
@@ -289,9 +310,8 @@ void Writer::put_plain(const Section& section) {
   if (section.number == 0 && !has_shown && section.lines.empty()) return;
   if (section.number > 0 || !section.title.empty()) put(heading(section));
   Lines special;
-  const bool is_plain_matrix = !section.tables.empty() && section.tables.front().leading.empty();
   if (section.layout == Section::Layout::compact) special = compact(section);
-  if (section.layout == Section::Layout::softmax && is_plain_matrix) special = softmax(section);
+  if (section.layout == Section::Layout::softmax) special = softmax_heads(section);
   put(special);
   for (const Table& table : section.tables) {
     if (!special.empty() || table.is_repeated) continue;
