@@ -193,8 +193,9 @@ std::size_t Builder::add_pairs(std::size_t at) {
     from.part = name == "masked" ? &part : nullptr;
     from.column_labels = case_.key_labels;
     if (part.shape.kv_len > kLongRow && !options_.print.is_full) {
-      section.lines.push_back(fmt::format(
-          "{} keys a row: q·k of the heaviest stands beside the weights", part.shape.kv_len));
+      if (name == "scores")
+        section.lines.push_back(fmt::format(
+            "{} keys a row: q·k of the heaviest stands beside the weights", part.shape.kv_len));
       continue;
     }
     section.tables = make_tables(from, case_, options_);
