@@ -157,7 +157,7 @@ std::string latex_section(const Section& section) {
 std::string latex_escape(std::string_view text) {
   std::string out;
   for (const std::uint32_t point : code_points(text)) {
-    const auto* sign =
+    const auto sign =
         std::find_if(kSigns.begin(), kSigns.end(), [&](const Sign& s) { return s.point == point; });
     if (sign != kSigns.end()) {
       out += sign->text;
