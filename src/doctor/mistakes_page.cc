@@ -105,7 +105,7 @@ std::string mistakes_markdown(const wire::Case& c) {
       "What people get wrong when they write attention, what it does to the numbers, and how to "
       "tell. Each is an\nedit of the list of steps, so that `glasshead trace CASE --mistake ID` "
       "shows it on any case, beside the right run.\nThe numbers here are those of the case " +
-      wire::markdown_escape(c.name) + ".\n\nMade by `glasshead trace " + c.name +
+      ("`" + c.name + "`") + ".\n\nMade by `glasshead trace " + c.name +
       " --mistake list --format md` from the table in `src/doctor/mistakes.cc`; not written by "
       "hand.\n\n| id | what is done |\n|:--|:--|\n";
   for (const Mistake& mistake : mistakes())

@@ -12,7 +12,7 @@ namespace {
 // Draws of scores, and of values for each that fits. At level 3 a draw is itself a search for two
 // heads. More only makes failing slower: 600 sheets at the default options need far fewer.
 constexpr std::uint64_t kScoreAttempts = 20'000, kTwoHeadAttempts = 2'000;
-constexpr std::uint64_t kValueAttempts = 300;
+constexpr std::uint64_t kValueAttempts = 60;
 
 void check_range(std::vector<Problem>& problems, const char* flag, index_t value, index_t least,
                  index_t most) {

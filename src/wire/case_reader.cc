@@ -126,7 +126,7 @@ bool CaseReader::object(JsonValue value, const std::string& path,
   std::vector<std::string_view> seen;
   for (JsonValue member = value.first(); member; member = member.next()) {
     const std::string_view key = member.key();
-    const std::string where = join(path, excerpt(key));
+    const std::string where = join(path, key.empty() ? "\"\"" : excerpt(key));
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       problem(where, "is there twice; a field is given once");
     else if (std::find(known.begin(), known.end(), key) == known.end()) {
