@@ -51,7 +51,7 @@ TEST(MistakeDocument, stands_beside_the_right_run) {
 TEST(MistakeDocument, of_a_misread_mask_hides_what_the_wrong_mask_hides) {
   const wire::Case c = three_tokens_causal();
   const std::string inverted = wire::to_text(mistake_document(run("mask-inverted", c), c, {}));
-  EXPECT_NE(inverted.find("A         ·  0.3302  0.6698"), std::string::npos) << inverted;
+  EXPECT_NE(inverted.find("A    ·  0.3302  0.6698"), std::string::npos) << inverted;
   const std::string strict = wire::to_text(mistake_document(run("mask-strict", c), c, {}));
   EXPECT_NE(strict.find("—"), std::string::npos) << "row A is empty\n" << strict;
   EXPECT_EQ(strict.find("same"), std::string::npos) << strict;

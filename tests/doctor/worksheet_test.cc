@@ -149,7 +149,6 @@ TEST(Worksheet, says_so_when_it_finds_no_friendly_numbers) {
   WorksheetOptions options;
   options.tokens = 6;
   options.decimals = 1;  // ten units are a whole 1: more than small values can move
-  options.level = 3;
   std::vector<Problem> problems;
   if (!make_worksheet(options, problems)) {
     ASSERT_EQ(problems.size(), 1U);
