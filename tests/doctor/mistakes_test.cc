@@ -193,7 +193,7 @@ TEST_P(GoldenMistake, is_invisible_exactly_where_the_golden_data_say_so) {
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, GoldenMistake, ::testing::ValuesIn(test::seeds_with_mistakes()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& seed) { return seed.param.name; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenMistake);
 
 TEST(GoldenMistakes, are_found_or_said_to_be_missing) {
@@ -244,8 +244,8 @@ INSTANTIATE_TEST_SUITE_P(
                  {{.7338, .1331, .1331}, {.2945, .5972, .1083}, {.2483, .2483, .5035}}},
         TellTale{"mask-finite:-1e9", kRightRows}, TellTale{"values-unprojected", kRightRows},
         TellTale{"keys-as-values", kRightRows}),
-    [](const auto& info) {
-      std::string name = info.param.id;
+    [](const auto& row) {
+      std::string name = row.param.id;
       for (char& c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
       return name;

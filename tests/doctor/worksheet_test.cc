@@ -115,7 +115,9 @@ TEST(Worksheet, gives_no_answer_away_on_the_sheet) {
       for (const auto& row : table.rows)
         for (const wire::Cell& cell : row) {
           EXPECT_EQ(cell.is_blank, is_asked) << table.tap;
-          if (is_asked) EXPECT_EQ(cell.exact, 0);
+          if (is_asked) {
+            EXPECT_EQ(cell.exact, 0);
+          }
         }
     }
   EXPECT_EQ(worksheet_json(sheet, false).find("answers"), std::string::npos);
