@@ -202,7 +202,7 @@ std::string to_latex(const Document& document, const LatexOptions& options) {
   for (const Section& section : document.sections) {
     const bool has_shown = std::any_of(section.tables.begin(), section.tables.end(),
                                        [](const Table& table) { return !table.is_repeated; });
-    if (section.number > 0 || has_shown) out += section_latex(section);
+    if (section.number > 0 || has_shown || !section.lines.empty()) out += section_latex(section);
   }
   std::string checks;
   for (const CheckLine& check : document.checks)

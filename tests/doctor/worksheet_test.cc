@@ -160,6 +160,7 @@ TEST(Worksheet, says_so_when_it_finds_no_friendly_numbers) {
 
 TEST(Worksheet, is_well_formed_in_every_form) {
   const Worksheet sheet = sheet_of(11, 2);
+  EXPECT_NE(wire::to_latex(key_document(sheet)).find("mask forgotten"), std::string::npos);
   for (const wire::Document& page : {sheet_document(sheet), key_document(sheet)}) {
     const std::string latex = wire::to_latex(page, {true});
     const auto count = [&](const std::string& text, std::string_view what) {
