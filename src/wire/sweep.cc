@@ -27,7 +27,8 @@ std::vector<double> scores_of(const SweepOptions& options, index_t d_k, index_t 
   for (std::uint64_t j = 1; j < vectors; ++j) {
     double sum = 0;
     for (std::uint64_t d = 0; d < size; ++d)
-      sum += q[d] * standard_normal(options.seed, first + j * size + d, stream);
+      sum += q[static_cast<std::size_t>(d)] *
+             standard_normal(options.seed, first + j * size + d, stream);
     scores.push_back(sum);
   }
   return scores;
