@@ -21,18 +21,20 @@ part() {  # part NAME COMMAND...
   fi
 }
 
-build() { cmake --preset "$1" && cmake --build --preset "$1"; }
+build() {  # build PRESET [-D...]: the whole tree of a preset
+  cmake --preset "$@" && cmake --build --preset "$1"
+}
+build_command() { cmake --preset "$1" && cmake --build --preset "$1" --target glasshead_cli; }
 formatted() { git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror; }
 
 part build-release build release
-part build-dev build dev
+part build-dev build_command dev
 part build-wasm build wasm
 part format formatted
 if [ -z "${SKIP_SANITIZERS:-}" ]; then
-  part build-asan build asan
+  part build-asan build asan -DGLASSHEAD_FUZZ=ON
   part asan ctest --preset asan -j "$jobs"
-  part build-fuzz build fuzz
-  part fuzz tools/fuzz.sh build/fuzz/bin "${FUZZ_SECONDS:-60}"
+  part fuzz tools/fuzz.sh build/asan/bin "${FUZZ_SECONDS:-60}"
   part lint tools/lint.sh build/dev
 fi
 

@@ -10,6 +10,7 @@
 #include "wire/by_hand.h"
 #include "wire/case.h"
 #include "wire/document_build.h"
+#include "wire/given.h"
 #include "wire/json_writer.h"
 #include "wire/render.h"
 #include "wire/sweep.h"

@@ -17,7 +17,8 @@ MAY_INCLUDE = {
 }
 # Libraries that a folder may use beside std.
 MAY_USE = {
-    "base": set(), "core": {"fmt"}, "formats": {"fmt", "nlohmann"}, "nn": {"fmt"},
+    "base": {"sys", "asm"},  # only in cpu_features.cc: the processor is the operating system's to describe
+    "core": {"fmt"}, "formats": {"fmt", "nlohmann"}, "nn": {"fmt"},
     "wire": {"fmt", "nlohmann"}, "doctor": {"fmt", "nlohmann"},
 }
 # Standard headers that break a promise: another machine's bits, output, or the WebAssembly build.
@@ -70,12 +71,14 @@ class Layers(unittest.TestCase):
         self.assertEqual(breaches, [])
 
     def test_programs_and_bindings_use_the_public_interface(self):
+        allowed = {("exports.cc", "base/fail.h")}  # what a trap leaves behind is handed out by address
         breaches = []
         for folder in ("apps/cli", "bindings"):
             for path in sources(folder):
                 for quote, name in includes(path):
                     top = name.split("/")[0]
-                    if quote == '"' and top not in {"glasshead", "wire", "doctor", "cli", "wasm"} and "/" in name:
+                    if quote == '"' and top not in {"glasshead", "wire", "doctor", "cli", "wasm"} and "/" in name \
+                            and (path.name, name) not in allowed:
                         breaches.append(f"{path.relative_to(ROOT)} includes {name}")
         self.assertEqual(breaches, [])
 
@@ -85,7 +88,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(breaches, [])
 
     def test_intrinsics_stay_in_their_room(self):
-        allowed = {ROOT / "src/base/cpu.cc"}
+        allowed = {ROOT / "src/base/cpu_features.cc"}
         breaches = [str(p.relative_to(ROOT)) for folder in ("src", "include", "apps")
                     for p in sources(folder) if p not in allowed and INTRINSICS.search(p.read_text())]
         self.assertEqual(breaches, [])
