@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/mask_plan.h"
 #include "wire/case_reader.h"
 #include "wire/decimal.h"
 
@@ -174,6 +175,32 @@ std::string list_of(const std::vector<double>& values) {
   return values.size() > kMostShown ? text + " …" : text;
 }
 
+index_t rows_of_input(const Case& c, const std::string& tap, index_t otherwise) {
+  for (const auto& [name, tensor] : c.inputs)
+    if (name == tap && tensor.shape.size() > 1) return tensor.shape[tensor.shape.size() - 2];
+  return otherwise;
+}
+
+// Marks the rows that see no key, asking the mask alone: nothing is computed, so that a large case
+// costs a row of flags.
+void mark_empty_rows(const Case& c, const nn::Attention& attention, bool is_cross,
+                     std::vector<bool>& is_empty) {
+  const AttentionOptions& options = attention.options;
+  if (!options.sinks.empty()) return;  // a sink takes what no key takes
+  const auto queries = static_cast<index_t>(is_empty.size());
+  PairShape shape{1, attention.heads, queries, queries};
+  if (is_cross) shape.kv_len = rows_of_input(c, "context", queries);
+  if (!attention.given_k.empty()) shape.kv_len = rows_of_input(c, attention.given_k, queries);
+  const MaskPlan plan(options, shape);
+  std::vector<std::uint8_t> allowed(static_cast<std::size_t>(shape.kv_len));
+  for (index_t h = 0; h < shape.heads; ++h)
+    for (index_t i = 0; i < queries; ++i) {
+      const KeyRange keys = plan.key_range(0, h, i);
+      if (keys.is_empty() || plan.fill_row(0, h, i, keys, allowed.data()) == 0)
+        is_empty[static_cast<std::size_t>(i)] = true;
+    }
+}
+
 }  // namespace
 
 std::vector<std::string_view> derived_values() {
@@ -222,17 +249,10 @@ bool equals_printed(double x, std::string_view text, double factor) {
 }
 
 std::vector<std::string> rows_without_keys(const Case& c) {
-  Case zero = c;
-  for (nn::Block& block : zero.network.blocks) {
-    block.attention.options.empty_row = EmptyRow::zero;
-    if (block.cross_attention) block.cross_attention->options.empty_row = EmptyRow::zero;
-  }
   std::vector<bool> is_empty(c.query_labels.size(), false);
-  for (const TracedStep& step : run_case(zero).steps) {
-    if (step.step.op == nullptr || std::string_view(step.step.op->id) != "row_sum") continue;
-    const std::vector<double>& sums = step.value.values;
-    for (std::size_t n = 0; n < sums.size(); ++n)
-      if (sums[n] == 0 && !is_empty.empty()) is_empty[n % is_empty.size()] = true;
+  for (const nn::Block& block : c.network.blocks) {
+    mark_empty_rows(c, block.attention, block.is_cross, is_empty);
+    if (block.cross_attention) mark_empty_rows(c, *block.cross_attention, true, is_empty);
   }
   std::vector<std::string> labels;
   for (std::size_t row = 0; row < is_empty.size(); ++row)
