@@ -46,6 +46,8 @@ class Writer {
   }
 
   Lines aligned(const std::vector<const Cell*>& cells, const std::string& header) const;
+  std::vector<int> column_widths(const Table& table) const;
+  static int pitch_of(const Table& table, int width);
   Lines table_lines(const Table& table, bool has_labels, int first_gap, std::size_t begin,
                     std::size_t end, bool has_sums) const;
   Lines whole_table(const Table& table) const;
@@ -113,9 +115,7 @@ Lines Writer::table_lines(const Table& table, bool has_labels, int first_gap, st
     const Lines column =
         aligned(cells, table.column_labels.empty() ? "" : show(table.column_labels[j]));
     const int width = display_width(column[0]);
-    const int pitch = table.column_labels.empty() ? width + kColumnGap
-                                                  : std::max(width + kColumnGap, kNarrowestPitch);
-    const int cells_wide = j == begin ? width + first_gap : pitch;
+    const int cells_wide = j == begin ? width + first_gap : pitch_of(table, width);
     for (std::size_t n = 0; n < lines.size(); ++n) lines[n] += pad_left(column[n], cells_wide);
   }
   if (has_sums && !table.sums.empty()) {
@@ -139,22 +139,44 @@ Lines Writer::table_lines(const Table& table, bool has_labels, int first_gap, st
   return lines;
 }
 
+// What a column takes beside its left neighbour.
+int Writer::pitch_of(const Table& table, int width) {
+  return table.column_labels.empty() ? width + kColumnGap
+                                     : std::max(width + kColumnGap, kNarrowestPitch);
+}
+
+std::vector<int> Writer::column_widths(const Table& table) const {
+  std::vector<int> widths;
+  const std::size_t columns = table.rows.empty() ? 0 : table.rows[0].size();
+  for (std::size_t j = 0; j < columns; ++j) {
+    std::vector<const Cell*> cells;
+    for (const auto& row : table.rows) cells.push_back(&row[j]);
+    const std::string header = table.column_labels.empty() ? "" : show(table.column_labels[j]);
+    widths.push_back(display_width(aligned(cells, header)[0]));
+  }
+  return widths;
+}
+
 // A whole table under its heading, wrapped by blocks of columns.
 Lines Writer::whole_table(const Table& table) const {
   if (!table.long_rows.empty()) return long_table(table);
   Lines all;
-  const std::size_t columns = table.rows.empty() ? 0 : table.rows[0].size();
+  const std::vector<int> widths = column_widths(table);
+  const std::size_t columns = widths.size();
+  int label_width = 0, sum_width = 0;
+  for (const std::string& label : table.row_labels)
+    label_width = std::max(label_width, display_width(show(label)));
+  for (const RowSum& sum : table.sums) sum_width = std::max(sum_width, display_width(sum.text));
+  if (sum_width > 0) sum_width += kColumnGap + 2;  // " ✓"
   std::size_t begin = 0;
   do {
-    std::size_t end = columns;
-    while (end > begin + 1) {
-      Table bare;  // notes may run over: they are sentences
-      bare.rows = table.rows;
-      bare.row_labels = table.row_labels;
-      bare.column_labels = table.column_labels;
-      if (end == columns) bare.sums = table.sums;
-      if (width_of(table_lines(bare, true, kLabelGap, begin, end, true)) <= options_.width) break;
-      --end;
+    // As many columns as fit, but one at least. Notes may run over: they are sentences.
+    std::size_t end = begin;
+    int width = kIndent + label_width;
+    for (; end < columns; ++end) {
+      width += end == begin ? widths[end] + kLabelGap : pitch_of(table, widths[end]);
+      const int last = end + 1 == columns ? sum_width : 0;
+      if (end > begin && width + last > options_.width) break;
     }
     const Lines block = table_lines(table, true, kLabelGap, begin, end, end == columns);
     all.insert(all.end(), block.begin(), block.end());
