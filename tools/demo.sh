@@ -1,8 +1,22 @@
 #!/usr/bin/env bash
-# demo.sh GLASSHEAD: the main job on real input.
+# demo.sh GLASSHEAD: what Glasshead is for, in four commands.
 set -euo pipefail
 glasshead=$1
-show() { echo; echo "\$ glasshead $*"; "$glasshead" "$@"; }
-show trace three-tokens-causal
-show trace cat-chases-mouse-next --steps weights,out,probabilities
-show trace three-tokens-causal --mistake mask-after
+
+show() {  # show SENTENCE ARGUMENT...
+  printf '\n# %s\n$ glasshead' "$1"
+  shift
+  printf ' %q' "$@"
+  printf '\n'
+  "$glasshead" "$@"
+}
+
+show 'One attention head over three tokens that may look back only: every number, from queries to output.' \
+  trace three-tokens-causal
+show "How the weights of row B come about." \
+  trace three-tokens-causal --query B --explain
+show 'Token B becomes (1, 1): what moves, and why the rest does not.' \
+  trace three-tokens --set 'X[B]=1,1' --diff
+show 'A classic mistake beside the right run: hidden after softmax, so rows no longer add to 1.' \
+  trace three-tokens-causal --mistake mask-after
+printf '\nREADME.md goes on from here; %s --help shows more commands.\n' "$glasshead"

@@ -1,6 +1,6 @@
 """Runs what README.md and docs/*.md say. `snippets_test.py SOURCE_DIR GLASSHEAD CONFORMANCE [--update]`.
 
-In a fenced block, a line `$ glasshead ...` (or `$ glasshead-conformance ...`) is a command; the lines up to the next
+In a fenced block, a line `$ glasshead ...` (or `$ glasshead-conformance ...`, `$ example_NAME`) is a command; the lines up to the next
 `$` are its output, all of it; a line `[exit N]` after them is an exit code other than 0. A line that is only `...`
 stands for any lines left out. A ```cpp block after `<!-- examples/NAME.cc -->` must stand in that file.
 --update writes the real output into the files instead (not where lines are left out)."""
@@ -44,7 +44,7 @@ def sessions(block):
     if lines and lines[-1] == "":
         lines.pop()
     while at < len(lines):
-        if not re.match(r"\$ glasshead", lines[at]) and not found:
+        if not re.match(r"\$ (glasshead|example_)", lines[at]) and not found:
             at += 1
             continue
         if lines[at].startswith("$ "):
@@ -77,7 +77,7 @@ class Pages(unittest.TestCase):
                         count += 1
                         actual = run(command, folder)
                         if UPDATE and "..." not in expected:
-                            text = text.replace("\n".join([f"$ {command}", *expected]), "\n".join([f"$ {command}", *actual]), 1)
+                            text = text.replace("\n".join([f"$ {command}", *expected, ""]), "\n".join([f"$ {command}", *actual, ""]), 1)
                             continue
                         if not matches(expected, actual):
                             with self.subTest(page=page.name, command=command):
@@ -93,6 +93,8 @@ class Pages(unittest.TestCase):
         binaries.mkdir()
         for name, path in PROGRAMS.items():
             (binaries / name).symlink_to(path)
+        for path in GLASSHEAD.parent.glob("example_*"):
+            (binaries / path.name).symlink_to(path)
         for name in ("cases", "examples", "tests"):
             pathlib.Path(folder, name).symlink_to(ROOT / name)
 
