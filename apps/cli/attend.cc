@@ -200,24 +200,25 @@ void add(CLI::App& command, int&) {
     command.add_option(flag, path, description)->type_name("FILE")->group(outputs);
   };
   file("-o,--out", args->out,
-       "out [batch, heads, q_len, d_v], in q's type; without any output out is printed");
-  file("--lse", args->lse, "natural log of each row's sum of exp(score) [batch, heads, q_len]");
-  file("--row-max", args->row_max, "each row's largest score");
-  file("--row-sum", args->row_sum, "each row's sum of exp(score - max)");
+       "Write out [batch, heads, q_len, d_v], in q's type; with no output file out is printed");
+  file("--lse", args->lse,
+       "Write the natural log of each row's sum of exp(score) [batch, heads, q_len]");
+  file("--row-max", args->row_max, "Write each row's largest score");
+  file("--row-sum", args->row_sum, "Write each row's sum of exp(score - max)");
   file("--weights", args->weights,
-       "softmax's weights, before dropout [batch, heads, q_len, kv_len]");
+       "Write softmax's weights, before dropout [batch, heads, q_len, kv_len]");
   const char* gradients = "Gradients";
-  command.add_flag("--backward", args->has_backward, "compute gradients from --d-out")
+  command.add_flag("--backward", args->has_backward, "Compute gradients from --d-out")
       ->group(gradients);
   const auto gradient = [&](const char* flag, std::string& path, const char* description) {
     command.add_option(flag, path, description)->type_name("FILE")->group(gradients);
   };
-  gradient("--d-out", args->d_out, "input: the gradient of a loss with respect to out");
-  gradient("--dq", args->dq, "output: with respect to q; in q's type and shape");
-  gradient("--dk", args->dk, "output: with respect to k");
-  gradient("--dv", args->dv, "output: with respect to v");
+  gradient("--d-out", args->d_out, "Read the gradient of a loss with respect to out");
+  gradient("--dq", args->dq, "Write the gradient with respect to q, in q's type and shape");
+  gradient("--dk", args->dk, "Write the gradient with respect to k");
+  gradient("--dv", args->dv, "Write the gradient with respect to v");
   command.add_flag("--explain", args->has_explain,
-                   "say on stderr which path runs and why, the shapes, the masks, and how many "
+                   "Say on stderr which path runs and why, the shapes, the masks, and how many "
                    "pairs are allowed");
   command.callback([args] { run(*args); });
 }
@@ -225,7 +226,7 @@ void add(CLI::App& command, int&) {
 }  // namespace
 
 const Command kAttend{
-    "attend", "attention over files: q, k, v -> out, lse, weights, gradients",
+    "attend", "Compute attention over files: q, k and v give out, lse, weights, gradients",
     "# the rows of out, printed\n"
     "glasshead attend --q q.npy --k k.npy --v v.npy\n"
     "# one file with q, k and v; causal; out, lse and weights into one file\n"
@@ -234,9 +235,9 @@ const Command kAttend{
     "# decoding: the one new query stands at the last of the cached keys\n"
     "glasshead attend --q q.npy --k cache.safetensors:k --v cache.safetensors:v --causal=end "
     "--window 127,0 -o out.npy\n"
-    "# padded batch of two, 5 and 3 keys; what is computed and why\n"
+    "# a padded batch of two with 5 and 3 keys; says what is computed and why\n"
     "glasshead attend --q q.npy --k k.npy --v v.npy --key-lengths 5,3 --explain -o out.npy\n"
-    "# gradients\n"
+    "# gradients of q, k and v from that of out\n"
     "glasshead attend --qkv qkv.safetensors --backward --d-out d.npy --dq dq.npy --dk dk.npy --dv "
     "dv.npy\n",
     add};

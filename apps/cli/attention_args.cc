@@ -320,50 +320,50 @@ void add_attention_flags(CLI::App& command, AttentionArgs& args) {
     add_text(command, flag, value, type, description, group);
   };
   add("--q", args.q, "FILE", kInputs,
-      "queries [batch, heads, q_len, d_k]; a file of rank 2 or 3 is taken as batch 1 (and 1 head)");
-  add("--k", args.k, "FILE", kInputs, "keys [batch, kv_heads, kv_len, d_k]");
-  add("--v", args.v, "FILE", kInputs, "values [batch, kv_heads, kv_len, d_v]");
-  add("--qkv", args.qkv, "FILE", kInputs, "one .safetensors file with tensors q, k and v, instead");
+      "Queries [batch, heads, q_len, d_k]; a file of rank 2 or 3 is taken as batch 1 (and 1 head)");
+  add("--k", args.k, "FILE", kInputs, "Keys [batch, kv_heads, kv_len, d_k]");
+  add("--v", args.v, "FILE", kInputs, "Values [batch, kv_heads, kv_len, d_v]");
+  add("--qkv", args.qkv, "FILE", kInputs, "One .safetensors file with tensors q, k and v, instead");
   add("--mask", args.mask, "FILE", kMasks,
-      "booleans, true = may attend; broadcast to [batch, heads, q_len, kv_len]");
+      "Booleans, true = may attend; broadcast to [batch, heads, q_len, kv_len]");
   add_text(command, "--causal", args.causal, "start|end|N",
-           "a query sees no later key; the value says where query row 0 stands, needed when q_len "
+           "A query sees no later key; the value says where query row 0 stands, needed when q_len "
            "and kv_len differ",
            kMasks, true);
   add("--window", args.window, "L,R", kMasks,
-      "a query sees L earlier and R later keys and its own; leave one out for no limit: 128,");
+      "A query sees L earlier and R later keys and its own; leave one out for no limit: 128,");
   add("--key-lengths", args.key_lengths, "N,...", kMasks,
-      "keys that count in each batch entry (or one number for all)");
+      "Keys that count in each batch entry (or one number for all)");
   add("--query-segments", args.query_segments, "FILE", kMasks,
-      "packed documents: each query's document, a file of integers or 0,0,1,...");
-  add("--key-segments", args.key_segments, "FILE", kMasks, "the same for each key");
+      "Packed documents: each query's document, a file of integers or 0,0,1,...");
+  add("--key-segments", args.key_segments, "FILE", kMasks, "The same for each key");
   add("--prefix", args.prefix, "N,...", kMasks,
-      "the first N keys are seen by every query, later ones causally");
+      "The first N keys are seen by every query, later ones causally");
   add("--query-start", args.query_start, "start|end|N", kMasks,
-      "where query row 0 stands: at key 0 (start), where the last query meets the last key (end), "
+      "Where query row 0 stands: at key 0 (start), where the last query meets the last key (end), "
       "or at N");
   add("--empty-row", args.empty_row, "zero|error", kMasks,
-      "a query that sees no key: zeros (the default), or an error that names the rows");
-  add("--scale", args.scale, "S", kScores, "factor of q.k (default 1/sqrt(d_k))");
+      "A query that sees no key: zeros (the default), or an error that names the rows");
+  add("--scale", args.scale, "S", kScores, "Factor of q.k (default 1/sqrt(d_k))");
   add("--softcap", args.softcap, "C", kScores,
-      "scores become C tanh(score / C), before bias and masks");
+      "Scores become C tanh(score / C), before bias and masks");
   add("--bias", args.bias, "FILE", kScores,
-      "numbers added to the scores, broadcast as a mask; -inf hides the pair");
+      "Numbers added to the scores, broadcast as a mask; -inf hides the pair");
   add_text(command, "--alibi", args.alibi, "auto|SLOPES",
-           "linear bias: the paper's slopes, or one number per head", kScores, true);
+           "Linear bias: the paper's slopes, or one number per head", kScores, true);
   add("--alibi-form", args.alibi_form, "distance|key-index", kScores,
       "-slope*|p-j| (the default), or slope*j");
   add("--t5", args.t5, "FILE", kScores, "T5's relative bias: a table [buckets, heads]");
   add("--t5-max-distance", args.t5_max_distance, "N", kScores,
-      "all greater distances share T5's last bucket (default 128)");
+      "All greater distances share T5's last bucket (default 128)");
   command
       .add_flag("--t5-one-sided", args.is_t5_one_sided,
                 "T5's decoder buckets: every bucket is for keys before the query")
       ->group(kScores);
   add("--sinks", args.sinks, "S,...", kScores,
-      "one more score per head, in the softmax's sum but without a value");
-  add("--dropout", args.dropout, "P", kScores, "drop weights with this probability; needs --seed");
-  add("--seed", args.seed, "N", kScores, "what is dropped depends on it alone");
+      "One more score per head, in the softmax's sum but without a value");
+  add("--dropout", args.dropout, "P", kScores, "Drop weights with this probability; needs --seed");
+  add("--seed", args.seed, "N", kScores, "What is dropped depends on this number alone");
 }
 
 std::optional<FileTensor> load_tensor(const std::string& flag, const std::string& path,

@@ -3,20 +3,30 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 namespace glasshead::cli {
 
 struct Command {
-  const char* name;      // "attend"
-  const char* summary;   // one line
-  const char* examples;  // command lines with a comment each, shown by --help and the man page
+  const char* name;     // "attend"
+  const char* summary;  // one line, an imperative: "Compute ..."
+  // Command lines, each after a comment line: "# what it does\ncommand\n". --help and the man page
+  // show all, the help of the program the first.
+  const char* examples;
   // Declares the options and sets the callback; the callback leaves its exit code in `exit_code`
   // (0 fine, 1 the answer is no, 2 bad usage or input). It throws glasshead::Error for bad input:
   // main prints every problem to stderr and exits 2.
   void (*add)(CLI::App& command, int& exit_code);
 };
+
+// One of `words`, checked. The help names them by the option's type, so the check adds no text.
+inline CLI::Validator one_of(const std::vector<std::string>& words) {
+  CLI::Validator check = CLI::IsMember(words);
+  check.description("");
+  return check;
+}
 
 extern const Command kTrace;       // trace.cc
 extern const Command kAttend;      // attend.cc

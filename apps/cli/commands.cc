@@ -21,9 +21,19 @@ class Formatter : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override {
     return wrapped(CLI::Formatter::make_option_desc(option));
   }
+  // What the option takes, and no more: "--decimals P". That modes exclude each other is said once.
   std::string make_option_opts(const CLI::Option* option) const override {
     if (may_omit_value(*option)) return "[=" + option->get_type_name() + "]";
-    return CLI::Formatter::make_option_opts(option);
+    return takes_value(*option) ? " " + option->get_type_name() : "";
+  }
+  // One empty line between groups.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = text.find("\n\n\n"); at != std::string::npos;
+         at = text.find("\n\n\n", at))
+      text.erase(at, 1);
+    return text;
   }
 
  private:
@@ -56,6 +66,11 @@ std::string examples_text(const Command& command) {
     left.remove_prefix(std::min(end + 1, left.size()));
   }
   return text;
+}
+
+// Of a list "# what it does\ncommand\n..." the first pair.
+std::string first_example(const std::string& examples) {
+  return examples.substr(0, examples.find('\n', examples.find('\n') + 1) + 1);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -92,21 +107,24 @@ void build_program(CLI::App& app, int& exit_code) {
       "Attention you can see through: exact attention in which every number can be inspected.");
   app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->label("Subcommand", "Command");
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.set_help_flag("-h,--help", "Show this help");
-  app.set_version_flag("--version", "glasshead " GLASSHEAD_VERSION);
+  app.set_version_flag("--version", "glasshead " GLASSHEAD_VERSION)
+      ->description("Show the version");
   app.require_subcommand(0, 1);
   std::string examples;
   for (const Command* command : commands()) {
     CLI::App* sub = app.add_subcommand(command->name, command->summary);
     sub->group("Commands");
+    sub->set_help_flag("-h,--help", "Show this help");
     sub->footer("Examples:\n" + examples_text(*command));
     command->add(*sub, exit_code);
-    examples += examples_text(*command);
+    examples += first_example(examples_text(*command));
   }
   app.footer(
       "Examples:\n" + examples +
       "\nExit codes: 0 fine, 1 the answer is \"no\", 2 bad usage or input, 3 an internal error.\n"
-      "\"glasshead COMMAND --help\" says what a command takes.");
+      "\"glasshead COMMAND --help\" says what a command takes, with more examples.");
 }
 
 std::string nearest(std::string_view text, const std::vector<std::string>& names) {

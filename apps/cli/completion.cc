@@ -181,7 +181,7 @@ std::string fish_script(const CLI::App& app) {
 
 void add(CLI::App& command, int&) {
   auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "the shell: bash, zsh or fish")
+  command.add_option("shell", *shell, "The shell: bash, zsh or fish")
       ->required()
       ->type_name("bash|zsh|fish");
   command.callback([shell, &command] {
@@ -200,10 +200,11 @@ void add(CLI::App& command, int&) {
 }  // namespace
 
 const Command kCompletion{
-    "completion", "a script that completes commands and options in a shell",
-    "# for this shell, and for good\n"
-    "source <(glasshead completion bash)\n"
-    "glasshead completion bash > ~/.local/share/bash-completion/completions/glasshead\n",
+    "completion", "Print a script with which a shell completes commands and options",
+    "# for good\n"
+    "glasshead completion bash > ~/.local/share/bash-completion/completions/glasshead\n"
+    "# for this shell only\n"
+    "source <(glasshead completion bash)\n",
     add};
 
 }  // namespace glasshead::cli

@@ -56,14 +56,15 @@ void run(const InspectArgs& args) {
 
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<InspectArgs>();
-  command.add_option("what", args->what, "what to inspect: cpu")->required()->type_name("cpu");
-  command.add_flag("--json", args->is_json, "as JSON");
+  command.add_option("what", args->what, "What to inspect: cpu")->required()->type_name("cpu");
+  command.add_flag("--json", args->is_json, "Print JSON");
   command.callback([args] { run(*args); });
 }
 
 }  // namespace
 
-const Command kInspect{"inspect", "what this machine offers: instruction sets, cores, kernel sets",
+const Command kInspect{"inspect",
+                       "Show what this machine offers: instruction sets, cores, kernel sets",
                        "# the processor's instruction sets and the kernel sets that can run on it\n"
                        "glasshead inspect cpu\n"
                        "# the same for scripts\n"

@@ -1,16 +1,32 @@
 // glasshead man: the manual page, made from the options and examples of the program itself.
 #include <string>
 
+#include <fmt/format.h>
+
 #include "cli/commands.h"
 
 namespace glasshead::cli {
 namespace {
 
-// Text for roff: nothing in it is a request or an escape.
+// The code point of the UTF-8 character at `at`, which must be whole; moves `at` to its last byte.
+unsigned code_point(const std::string& text, std::size_t& at) {
+  const auto byte = [&](std::size_t n) { return static_cast<unsigned char>(text[n]); };
+  const unsigned first = byte(at);
+  const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+  unsigned code = first & (0x3Fu >> more);
+  for (int n = 0; n < more; ++n) code = code << 6 | (byte(++at) & 0x3Fu);
+  return code;
+}
+
+// Text for roff: nothing in it is a request or an escape, and everything is ASCII, since groff
+// reads another encoding only when told.
 std::string plain(const std::string& text) {
   std::string result;
-  for (const char c : text) {
-    if (c == '\\')
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (static_cast<unsigned char>(c) >= 0x80)
+      result += fmt::format("\\[u{:04X}]", code_point(text, at));
+    else if (c == '\\')
       result += "\\e";
     else if (c == '-')
       result += "\\-";
@@ -91,8 +107,8 @@ void add(CLI::App& command, int&) {
 
 }  // namespace
 
-const Command kMan{"man", "the manual page",
-                   "# read it\n"
+const Command kMan{"man", "Print the manual page",
+                   "# read it as any other manual page\n"
                    "glasshead man | man -l -\n",
                    add};
 

@@ -290,109 +290,134 @@ int run(const TraceArgs& args) {
 }
 
 void add_edits(CLI::App& command, TraceArgs& args) {
-  command.add_option("--set", args.set, "Change inputs: X[B]=1,1 a row, W_Q[0,1]=2 a number")
+  command
+      .add_option("--set", args.set,
+                  "Change a row, X[B]=1,1, or a number, W_Q[0,1]=2; may be given again")
       ->type_name("NAME[AT]=VALUES")
       ->allow_extra_args(false)
       ->group("Change the case");
-  command.add_option("--hide", args.hide, "Hide a key, by label or index, from every query")
+  command
+      .add_option(
+          "--hide", args.hide,
+          "Hide a key (its label, or its index from 0) from every query; may be given again")
       ->type_name("KEY")
       ->allow_extra_args(false)
       ->group("Change the case");
-  command.add_option("--mask", args.mask, "Replace the mask; FILE holds booleans, .npy")
+  command
+      .add_option(
+          "--mask", args.mask,
+          "Replace the mask; L and R are earlier and later keys, N a number of keys, FILE booleans")
       ->type_name("none|causal|window:L,R|prefix:N|FILE")
       ->group("Change the case");
-  command.add_option("--scale", args.scale, "Replace the scale")
+  command
+      .add_option("--scale", args.scale,
+                  "Replace the scale, 1/sqrt(d_k) unless the case says otherwise")
       ->type_name("S")
       ->group("Change the case")
       ->each([&args](const std::string&) { args.has_scale = true; });
-  command.add_flag("--remove-scale", args.remove_scale, "Leave the scale out: 1")
+  command.add_flag("--remove-scale", args.remove_scale, "Leave the scale out, as if it were 1")
       ->group("Change the case");
-  command.add_option("--empty-row", args.empty_row, "What a row with no allowed key does")
+  command
+      .add_option(
+          "--empty-row", args.empty_row,
+          "What to do with a query that sees no key: refuse (as most cases say), or give zeros")
       ->type_name("error|zero")
-      ->check(CLI::IsMember({"error", "zero"}))
+      ->check(one_of({"error", "zero"}))
       ->group("Change the case");
 }
 
 void add_views(CLI::App& command, TraceArgs& args) {
-  command.add_option("--steps", args.steps, "Only these: scores,weights")
+  command.add_option("--steps", args.steps, "Only these steps, by name: scores,weights")
       ->type_name("STEP,...")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->group("Choose what to see");
-  command.add_option("--query", args.query, "Only this query, by label or index")
+  command.add_option("--query", args.query, "Only this query, by its label, or its index from 0")
       ->type_name("ROW")
       ->group("Choose what to see");
-  command.add_option("--head", args.head, "Only this head, from 0")
+  command.add_option("--head", args.head, "Only this head, counted from 0")
       ->type_name("H")
       ->group("Choose what to see")
       ->each([&args](const std::string&) { args.has_head = true; });
   const std::vector<CLI::Option*> modes{
-      command.add_flag("--explain", args.explain, "Each weight's whole derivation"),
-      command.add_flag("--diff", args.diff, "What the change moved, and what it did not"),
+      command.add_flag("--explain", args.explain,
+                       "Derive each weight, from q and k to the last division"),
+      command.add_flag("--diff", args.diff, "Show what the change moved, and what it did not"),
       command
           .add_option("--by-hand", args.by_hand,
                       "Round every intermediate to D decimals, as on paper; D,shift subtracts "
                       "the row maximum first")
           ->type_name("D[,shift]"),
       command
-          .add_option("--sweep", args.sweep,
-                      "Spread of random scores, and what scaling does, by head size (no CASE)")
+          .add_option(
+              "--sweep", args.sweep,
+              "Show how random scores spread as heads grow, and what scaling does (takes no case)")
           ->type_name("d_k=A..B"),
       command
           .add_option("--mistake", args.mistake,
-                      "The wrong run beside the right one; list says what each does: " +
+                      "Make a classic mistake, beside the right run; list says what each does: " +
                           doctor::mistake_ids())
           ->type_name("ID[:PARAM]|list"),
-      command.add_flag("--gradients", args.gradients,
-                       "Gradients of the sum of out, and the size of each row's Jacobian"),
+      command.add_flag(
+          "--gradients", args.gradients,
+          "Show the gradients of the sum of out, and the size of each softmax's Jacobian"),
       command
-          .add_option("--check", args.check,
-                      "Compare with an earlier .json trace or a .npy of out; 1 if it differs")
+          .add_option(
+              "--check", args.check,
+              "Compare with an earlier .json trace or a .npy of out; exit code 1 if it differs")
           ->type_name("FILE")};
   for (CLI::Option* mode : modes) {
-    mode->group("Choose what to see");
+    mode->group("Another view (one of them)");
     for (CLI::Option* other : modes)
       if (other != mode) mode->excludes(other);
   }
 }
 
 void add_printing(CLI::App& command, TraceArgs& args) {
-  command.add_option("--decimals", args.decimals, "Digits after the point, 0 to 12")
+  command.add_option("--decimals", args.decimals, "Digits after the point, 0 to 12 (default 4)")
       ->type_name("P")
-      ->check(CLI::Range(0, wire::kMaxDecimals))
+      ->check(CLI::Range(0, wire::kMaxDecimals).description(""))
       ->group("Printing");
   command.add_flag("--full", args.full, "Print rows of more than 16 keys whole")->group("Printing");
-  command.add_flag("--percent", args.percent, "Weights and probabilities times 100")
+  command.add_flag("--percent", args.percent, "Print weights and probabilities times 100")
       ->group("Printing");
   command
-      .add_option("--round", args.round,
-                  "sum1: one unit is moved where the printed row would not add to 1 (marked ′)")
+      .add_option(
+          "--round", args.round,
+          "sum1 (the default): where a rounded row would not add to 1, an entry moves by one unit, "
+          "marked ′; nearest: nothing moves")
       ->type_name("sum1|nearest")
-      ->check(CLI::IsMember({"sum1", "nearest"}))
+      ->check(one_of({"sum1", "nearest"}))
       ->group("Printing");
-  command.add_flag("--ascii", args.ascii, "ASCII only")->group("Printing");
-  command.add_option("--width", args.width, "Cells a line, for text")
+  command.add_flag("--ascii", args.ascii, "Print ASCII characters only")->group("Printing");
+  command.add_option("--width", args.width, "Columns a line of text may take (default 100)")
       ->type_name("N")
-      ->check(CLI::Range(20, 10000))
+      ->check(CLI::Range(20, 10000).description(""))
       ->group("Printing");
-  command.add_option("--format", args.format, "Default: by the ending of -o, else text")
+  command
+      .add_option("--format", args.format,
+                  "What to write; by default what the ending of -o says, else text")
       ->type_name("text|md|latex|html|svg|csv|json")
-      ->check(CLI::IsMember({"text", "md", "latex", "html", "svg", "csv", "json"}))
+      ->check(one_of({"text", "md", "latex", "html", "svg", "csv", "json"}))
       ->group("Printing");
-  command.add_flag("--math", args.math, "Markdown with $$ blocks")->group("Printing");
-  command.add_flag("--standalone", args.standalone, "LaTeX with a preamble")->group("Printing");
+  command.add_flag("--math", args.math, "Write Markdown with $$ blocks")->group("Printing");
+  command
+      .add_flag("--standalone", args.standalone, "Write LaTeX with a preamble, ready to compile")
+      ->group("Printing");
   command
       .add_option("-o,--out", args.out,
-                  "Write here: .json .md .tex .html .svg .csv .npy .safetensors")
+                  "Write to this file: .json .md .tex .html .svg .csv .npy .safetensors")
       ->type_name("FILE")
       ->group("Printing");
 }
 
 void add(CLI::App& command, int& exit_code) {
   auto args = std::make_shared<TraceArgs>();
-  command.add_option("case", args->name, "A case by name (--list shows them), or a case file")
+  command
+      .add_option("case", args->name,
+                  "A case by its name (--list shows them), or a file of your own")
       ->type_name("CASE|FILE");
-  command.add_flag("--list", args->list, "List the cases");
+  command.add_flag("--list", args->list, "List the cases, one a line");
   add_edits(command, *args);
   add_views(command, *args);
   add_printing(command, *args);
@@ -401,15 +426,19 @@ void add(CLI::App& command, int& exit_code) {
 
 }  // namespace
 
-const Command kTrace{
-    "trace", "Show every step of a worked example with its numbers and shapes",
-    "glasshead trace three-tokens-causal                       # queries to output, on one screen\n"
-    "glasshead trace three-tokens-causal --query B --explain   # how one row's weights come about\n"
-    "glasshead trace three-tokens --set 'X[B]=1,1' --diff      # what a change moves, and why\n"
-    "glasshead trace cat-chases-mouse --by-hand 2              # what rounding on paper does\n"
-    "glasshead trace three-tokens-causal --mistake mask-after  # a classic slip, beside the right "
-    "run\n"
-    "glasshead trace two-heads -o page.html                    # one file for a browser",
-    add};
+const Command kTrace{"trace", "Show every step of a worked example with its numbers and shapes",
+                     "# from queries to output, on one screen\n"
+                     "glasshead trace three-tokens-causal\n"
+                     "# how the weights of one row come about\n"
+                     "glasshead trace three-tokens-causal --query B --explain\n"
+                     "# what a change moves, and what it does not\n"
+                     "glasshead trace three-tokens --set 'X[B]=1,1' --diff\n"
+                     "# what rounding on paper does\n"
+                     "glasshead trace cat-chases-mouse --by-hand 2\n"
+                     "# a classic slip beside the right run\n"
+                     "glasshead trace three-tokens-causal --mistake mask-after\n"
+                     "# one file for a browser\n"
+                     "glasshead trace two-heads -o page.html\n",
+                     add};
 
 }  // namespace glasshead::cli

@@ -55,13 +55,14 @@ int run(const WorksheetArgs& args) {
 
 void add(CLI::App& command, int& exit_code) {
   auto args = std::make_shared<WorksheetArgs>();
-  command.add_option("--seed", args->options.seed, "Which sheet: the same seed gives the same one")
+  command
+      .add_option("--seed", args->options.seed, "Which sheet; the same number gives the same one")
       ->type_name("N");
   command
       .add_option("--level", args->options.level,
-                  "1: one head; 2: causal and padding; 3: two heads and W_O")
+                  "1: one head (the default); 2: causal and padding; 3: two heads and W_O")
       ->type_name("1|2|3");
-  command.add_option("--tokens", args->options.tokens, "How many, 2 to 6")->type_name("N");
+  command.add_option("--tokens", args->options.tokens, "How many tokens, 2 to 6")->type_name("N");
   command
       .add_option("--blanks", args->options.blanks,
                   "What to fill in, of q k v scores scaled exp sum weights out concat projected "
@@ -69,16 +70,21 @@ void add(CLI::App& command, int& exit_code) {
       ->type_name("STAGE,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--decimals", args->options.decimals, "Of the answers, 1 to 4")
+  command
+      .add_option("--decimals", args->options.decimals,
+                  "Digits of the answers after the point, 1 to 4")
       ->type_name("P");
   command.add_flag("--no-calculator", args->options.has_fractions,
-                   "2^s for exp(s): every weight a fraction, every answer a whole number");
-  command.add_option("--format", args->format, "Default: by the ending of -o or --key, else text")
+                   "Use 2^s for exp(s): every weight is a fraction, every answer a whole number");
+  command
+      .add_option("--format", args->format,
+                  "What to write; by default what the endings of -o and --key say, else text")
       ->type_name("text|md|latex|html|json")
-      ->check(CLI::IsMember({"text", "md", "latex", "html", "json"}));
-  command.add_flag("--standalone", args->standalone, "LaTeX with a preamble");
-  command.add_option("-o,--out", args->out, "Write the sheet here")->type_name("FILE");
-  command.add_option("--key", args->key, "Write the key here; - is the screen")
+      ->check(one_of({"text", "md", "latex", "html", "json"}));
+  command.add_flag("--standalone", args->standalone,
+                   "Write LaTeX with a preamble, ready to compile");
+  command.add_option("-o,--out", args->out, "Write the sheet to this file")->type_name("FILE");
+  command.add_option("--key", args->key, "Write the answer key to this file; - is the screen")
       ->type_name("FILE")
       ->each([raw = args.get()](const std::string&) { raw->has_key = true; });
   command.callback([args, &exit_code] { exit_code = run(*args); });
@@ -88,9 +94,12 @@ void add(CLI::App& command, int& exit_code) {
 
 const Command kWorksheet{
     "worksheet", "Make an exercise with blanks, and its answer key",
-    "glasshead worksheet --seed 11 --key -                          # a sheet, and its key below\n"
-    "glasshead worksheet --seed 11 --level 2 -o sheet.md --key key.md   # causal and padding\n"
-    "glasshead worksheet --seed 3 --no-calculator --blanks scores,exp,weights,out   # fractions",
+    "# a sheet, and its key below\n"
+    "glasshead worksheet --seed 11 --key -\n"
+    "# with a causal mask and padding; sheet and key in files\n"
+    "glasshead worksheet --seed 11 --level 2 -o sheet.md --key key.md\n"
+    "# fractions instead of a calculator; four things to fill in\n"
+    "glasshead worksheet --seed 3 --no-calculator --blanks scores,exp,weights,out\n",
     add};
 
 }  // namespace glasshead::cli

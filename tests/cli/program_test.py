@@ -22,7 +22,7 @@ class Help(Case):
     def test_version(self):
         self.assertRegex(self.run_command("--version").out, r"^glasshead \d+\.\d+\.\d+\n$")
 
-    def test_help_lists_the_commands_and_shows_each_ones_examples(self):
+    def test_help_lists_the_commands_and_shows_an_example_of_each(self):
         text = self.run_command("--help").out
         for name in commands(self):
             self.assertIn(f"  glasshead {name}", text)
@@ -33,6 +33,22 @@ class Help(Case):
             text = self.run_command(name, "--help").out
             self.assertIn("Examples:\n", text)
             self.assertIn(f"  glasshead {name}", text)
+
+    def test_every_example_says_first_what_it_is_for(self):
+        for name in commands(self):
+            examples = self.run_command(name, "--help").out.split("Examples:\n")[1].splitlines()
+            lines = [line.strip() for line in examples if line.strip()]
+            self.assertEqual(len(lines) % 2, 0, name)
+            for comment, command in zip(lines[::2], lines[1::2]):
+                self.assertTrue(comment.startswith("# "), comment)
+                self.assertIn("glasshead " + name, command)
+
+    def test_an_option_is_shown_with_what_it_takes_and_nothing_else(self):
+        for name in commands(self):
+            head = self.run_command(name, "--help").out.split("Examples:\n")[0]
+            for word in ("Excludes", "REQUIRED", ":{", " in [", "\n\n\n"):
+                self.assertNotIn(word, head, name)
+        self.assertRegex(self.run_command("trace", "--help").out, r"\n  --empty-row error\|zero +\w")
 
     def test_every_option_in_an_example_exists(self):
         for name in commands(self):
@@ -126,6 +142,8 @@ class Completion(Case):
         self.assertEqual(set(commands(self)) - set(self.bash("glasshead", "")), set())
         self.assertEqual(self.bash("glasshead", "attend", "--key-l"), ["--key-lengths"])
         self.assertEqual(self.bash("glasshead", "attend", "--empty-row", ""), ["zero", "error"])
+        self.assertEqual(self.bash("glasshead", "trace", "--empty-row", ""), ["error", "zero"])
+        self.assertEqual(self.bash("glasshead", "trace", "--format", "s"), ["svg"])
         self.assertEqual(self.bash("glasshead", "attend", "--causal", "=", "e"), ["end"])
         self.assertEqual(self.bash("glasshead", "attend", "--causal", "="), ["start", "end"])
         self.assertEqual(self.bash("glasshead", "inspect", ""), ["cpu"])
@@ -163,6 +181,11 @@ class Man(Case):
             self.assertIn(f".SS {name}\n", page)
         for option in ("\\-\\-q", "\\-\\-key\\-lengths", "\\-\\-causal", "\\-\\-json"):
             self.assertIn(option, page)
+
+    def test_it_is_ascii_whatever_the_help_says(self):
+        page = self.run_command("man").out
+        self.assertTrue(page.isascii())
+        self.assertIn("\\[u2032]", page)  # the prime that marks a moved digit
 
     def test_groff_has_nothing_to_complain_about(self):
         if not shutil.which("groff"):
