@@ -201,9 +201,9 @@ void add(CLI::App& command, int&) {
 
 const Command kCompletion{
     "completion", "Print a script with which a shell completes commands and options",
-    "# for good\n"
+    "# let bash complete commands and options, from the next start on\n"
     "glasshead completion bash > ~/.local/share/bash-completion/completions/glasshead\n"
-    "# for this shell only\n"
+    "# in this shell only\n"
     "source <(glasshead completion bash)\n",
     add};
 

@@ -108,7 +108,7 @@ void add(CLI::App& command, int&) {
 }  // namespace
 
 const Command kMan{"man", "Print the manual page",
-                   "# read it as any other manual page\n"
+                   "# read the manual page\n"
                    "glasshead man | man -l -\n",
                    add};
 
