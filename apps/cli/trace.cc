@@ -1,4 +1,5 @@
 // glasshead trace: every step of a case with its numbers and shapes.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -102,6 +103,18 @@ Case edited(const Case& original, const TraceArgs& args) {
   return std::move(*c);
 }
 
+// The row of a generated token, by its number: its label is not known before the run.
+std::optional<index_t> generated_row(const Case& c, const std::string& text) {
+  constexpr std::size_t kDigits = 9;
+  if (text.empty() || text.size() > kDigits ||
+      text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  const index_t row = std::stoll(text), given = static_cast<index_t>(c.query_labels.size());
+  // The last token is appended, but not run.
+  if (row < given || row >= given + c.generate - 1) return std::nullopt;
+  return row;
+}
+
 DocumentOptions document_options(const TraceArgs& args, const Case& c, const std::string& format) {
   DocumentOptions options;
   options.print.decimals = args.decimals;
@@ -115,6 +128,7 @@ DocumentOptions document_options(const TraceArgs& args, const Case& c, const std
   if (!args.query.empty()) {
     std::string why;
     options.query = wire::find_row(c.query_labels, args.query, why);
+    if (!options.query) options.query = generated_row(c, args.query);
     if (!options.query) problems.push_back({"--query", why});
   }
   if (args.has_head) {
@@ -170,6 +184,18 @@ void check_steps(const Document& document, const TraceArgs& args) {
   std::string names;
   for (const std::string& step : args.steps) names += (names.empty() ? "" : ", ") + step;
   throw OptionError("trace", {{"--steps", names + ": no step or matrix of this name"}});
+}
+
+// The JSON knows no sections, so --steps names taps and inputs, of one block or run or of all.
+void check_taps(const Case& c, const TraceArgs& args) {
+  std::vector<std::string> leaves;
+  for (const auto& [tap, value] : c.inputs) leaves.push_back(wire::leaf_of(tap));
+  for (const Step& step : wire::case_steps(c)) leaves.push_back(wire::leaf_of(step.tap));
+  std::vector<Problem> problems;
+  for (const std::string& name : args.steps)
+    if (std::find(leaves.begin(), leaves.end(), wire::leaf_of(name)) == leaves.end())
+      problems.push_back({"--steps", name + ": no step or matrix of this name"});
+  if (!problems.empty()) throw OptionError("trace", std::move(problems));
 }
 
 void run_sweep(const TraceArgs& args, const std::string& format) {
@@ -236,6 +262,7 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
     return 0;
   }
   if (format == "json" && !args.explain && !args.diff && !args.gradients && args.check.empty()) {
+    check_taps(c, args);
     write_pieces(args.out, [&](const auto& sink) {
       wire::write_trace_json(c, options, sink);
       sink("\n");
@@ -250,7 +277,10 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
     return found.empty() ? 0 : 1;
   }
   if (args.explain) {
-    put(wire::explain_document(c, trace, options), {}, args, format, "--explain");
+    put(
+        wire::explain_document(c, trace, options),
+        [&](const auto& sink) { wire::write_explain_json(c, trace, options, sink); }, args, format,
+        "--explain");
   } else if (args.diff) {
     const wire::Comparison comparison{original, c, wire::run_case(original), trace};
     put(
@@ -259,7 +289,7 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
   } else if (args.gradients) {
     const std::vector<wire::AttentionGradients> gradients = wire::gradients_of(trace);
     put(
-        wire::gradients_document(c, gradients, options),
+        wire::gradients_document(c, trace, gradients, options),
         [&](const auto& sink) { wire::write_gradients_json(c, gradients, sink); }, args, format,
         "--gradients");
   } else if (format == "npy" || format == "safetensors") {
@@ -272,7 +302,9 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
   return 0;
 }
 
-int run(const TraceArgs& args) {
+int run(TraceArgs args) {
+  if (std::find(args.steps.begin(), args.steps.end(), "all") != args.steps.end())
+    args.steps.clear();
   if (args.list) {
     write_result(args.out, list_cases());
     return 0;

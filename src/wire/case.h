@@ -91,12 +91,13 @@ struct RandomInputs {
 struct Case {
   std::string name;  // file name without .json
   std::string title;
-  std::string from;                       // "tutorial 1", "ours"
-  std::vector<std::string> ours;          // field paths of numbers no tutorial gives
-  std::vector<std::string> query_labels;  // one per row of X (or q)
-  std::vector<std::string> key_labels;    // one per key: the same, or the context's tokens
-  std::vector<std::string> vocabulary;    // one per logit; may be empty
-  std::vector<std::string> axis_names;    // one per coordinate of X: "animality"; may be empty
+  std::string from;                         // "tutorial 1", "ours"
+  std::vector<std::string> ours;            // field paths of numbers no tutorial gives
+  std::vector<std::string> query_labels;    // one per row of X (or q)
+  std::vector<std::string> key_labels;      // one per key: the same, or the context's tokens
+  std::vector<std::string> context_labels;  // one per row of the context; empty without one
+  std::vector<std::string> vocabulary;      // one per logit; may be empty
+  std::vector<std::string> axis_names;      // one per coordinate of X: "animality"; may be empty
   std::vector<std::pair<std::string, TraceTensor>>
       inputs;  // tap -> numbers as given ("X", "E", "W_Q", ...)
   std::map<std::string, std::string>

@@ -182,6 +182,7 @@ void read_keys(CaseBuilder& build, JsonValue root) {
       build.context_labels =
           labels_for(read, build.context_labels, "context.tokens", context->shape[0], "context.X",
                      root.find("context").find("tokens").is(JsonKind::array));
+    build.c.context_labels = build.context_labels;
   }
   const bool is_cross = build.has_context && !root.find("blocks") && !root.find("cross_attention");
   if (k != nullptr) {

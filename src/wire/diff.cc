@@ -7,6 +7,7 @@
 
 #include "wire/display.h"
 #include "wire/document_tables.h"
+#include "wire/sequence.h"
 
 namespace glasshead::wire {
 namespace {
@@ -24,7 +25,13 @@ class Differ {
  public:
   Differ(const Comparison& comparison, const AttentionPart& before, const AttentionPart& after,
          const DocumentOptions& options)
-      : comparison_(comparison), before_(before), after_(after), options_(options) {}
+      : comparison_(comparison), before_(before), after_(after), options_(options) {
+    const Sequence sequence(comparison.after_case, comparison.after);
+    const std::string tap = after.prefix + "scores";
+    queries_ = sequence.queries(tap);
+    keys_ = sequence.keys(tap);
+    if (options.query) query_ = *options.query - sequence.first_row(tap);
+  }
 
   void lines(index_t m, std::vector<std::string>& out);
 
@@ -53,6 +60,8 @@ class Differ {
   const AttentionPart& before_;
   const AttentionPart& after_;
   const DocumentOptions& options_;
+  std::vector<std::string> queries_, keys_;
+  std::optional<index_t> query_;
   index_t weights_ = 0, unmoved_ = 0;
   std::vector<index_t> unmoved_rows_;
 };
@@ -82,7 +91,7 @@ std::string Differ::cell(const Cell& before, const Cell& after) {
 
 void Differ::lines(index_t m, std::vector<std::string>& out) {
   constexpr int kSeparator = 3, kHeaderBack = 5;
-  const std::vector<index_t> rows = shown_rows(after_.shape.q_len, options_.query);
+  const std::vector<index_t> rows = shown_rows(after_.shape.q_len, query_);
   std::vector<std::vector<std::string>> cells;
   std::vector<std::string> sums;
   for (const index_t i : rows) {
@@ -97,20 +106,18 @@ void Differ::lines(index_t m, std::vector<std::string>& out) {
   }
   int label_width = 0;
   for (const index_t i : rows)
-    label_width =
-        std::max(label_width, display_width(label(comparison_.after_case.query_labels, i)));
+    label_width = std::max(label_width, display_width(label(queries_, i)));
   std::vector<std::string> lines(rows.size() + 1);
   lines[0] = "weights";
   for (std::size_t n = 0; n < rows.size(); ++n)
-    lines[n + 1] =
-        "  " + pad_right(label(comparison_.after_case.query_labels, rows[n]), label_width);
+    lines[n + 1] = "  " + pad_right(label(queries_, rows[n]), label_width);
   int start = 2 + label_width;
   for (index_t j = 0; j < after_.shape.kv_len; ++j) {
     int width = 0;
     for (const auto& row_cells : cells)
       width = std::max(width, display_width(row_cells[static_cast<std::size_t>(j)]));
     start += kSeparator;
-    const std::string name = label(comparison_.after_case.key_labels, j);
+    const std::string name = label(keys_, j);
     lines[0] = pad_right(lines[0], start + std::max(width - kHeaderBack, 0)) + name;
     for (std::size_t n = 0; n < rows.size(); ++n)
       lines[n + 1] = pad_right(lines[n + 1], start) + cells[n][static_cast<std::size_t>(j)];
@@ -134,11 +141,11 @@ std::string Differ::out_line(index_t m) const {
     return text + ")";
   };
   std::string line;
-  for (const index_t i : shown_rows(after_.shape.q_len, options_.query)) {
+  for (const index_t i : shown_rows(after_.shape.q_len, query_)) {
     const std::span<const double> a = row_of(was("out"), m, i), b = row_of(is("out"), m, i);
     const bool is_unmoved = std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same);
-    line += (line.empty() ? "out   " : "   ") + label(comparison_.after_case.query_labels, i) +
-            " " + words(a) + (is_unmoved ? " =" : "→" + words(b));
+    line += (line.empty() ? "out   " : "   ") + label(queries_, i) + " " + words(a) +
+            (is_unmoved ? " =" : "→" + words(b));
   }
   return line;
 }
@@ -192,7 +199,7 @@ std::string Differ::why_unmoved(index_t m, index_t i) const {
     from += (from.empty() ? "" : " ") + print_number(a[j], options_.print.decimals);
     to += (to.empty() ? "" : " ") + print_number(b[j], options_.print.decimals);
   }
-  const std::string name = "row " + label(comparison_.after_case.query_labels, i);
+  const std::string name = "row " + label(queries_, i);
   if (allowed == 1) return name + " sees one key, which gets all";
   if (!has_moved && before_.scale == after_.scale) return "no score that " + name + " sees moved";
   if (!is_together) return {};
@@ -222,6 +229,7 @@ std::vector<std::string> diff_lines(const Comparison& comparison, const Document
   std::vector<std::string> lines;
   const std::vector<AttentionPart> before = attentions(comparison.before);
   const std::vector<AttentionPart> after = attentions(comparison.after);
+  const Sequence sequence(comparison.after_case, comparison.after);
   for (std::size_t n = 0; n < after.size() && n < before.size(); ++n) {
     const PairShape &a = before[n].shape, &b = after[n].shape;
     if (a.heads != b.heads || a.q_len != b.q_len || a.kv_len != b.kv_len) {
@@ -229,6 +237,7 @@ std::vector<std::string> diff_lines(const Comparison& comparison, const Document
                       "weights: the sizes differ, so there is nothing to compare");
       continue;
     }
+    if (options.query && !sequence.has_row(after[n].prefix + "scores", *options.query)) continue;
     for (index_t m = 0; m < b.batch * b.heads; ++m) {
       if (options.head && m % b.heads != *options.head) continue;
       if (after.size() > 1 || after[n].has_heads)

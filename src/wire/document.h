@@ -39,7 +39,8 @@ struct Table {
   bool is_repeated = false;  // numbers that stand elsewhere too: left out of the short forms
   std::vector<std::string> row_labels;     // escaped, cut to 8 cells; empty: rows have no names
   std::vector<std::string> column_labels;  // empty: columns are coordinates and print no header
-  std::vector<index_t> row_index;          // the row's number in the whole matrix
+  std::vector<index_t> row_index;          // the row's number in the whole matrix, or sequence
+  index_t first_row = 0;  // where the matrix's row 0 stands in its sequence (wire/sequence.h)
   std::vector<std::vector<Cell>> rows;
   std::vector<RowSum> sums;            // one per row, or empty
   std::vector<std::string> row_notes;  // "= 0.3302·(1,0) + 0.6698·(0,1)"; one per row, or empty

@@ -7,6 +7,7 @@
 
 #include "wire/document_notes.h"
 #include "wire/document_tables.h"
+#include "wire/sequence.h"
 
 namespace glasshead::wire {
 namespace {
@@ -36,12 +37,17 @@ std::string letter_of(const std::string& leaf) {
 class Builder {
  public:
   Builder(const Case& c, const Trace& trace, const DocumentOptions& options)
-      : case_(c), trace_(trace), options_(options), parts_(attentions(trace)) {}
+      : case_(c),
+        trace_(trace),
+        options_(options),
+        parts_(attentions(trace)),
+        sequence_(c, trace) {}
 
   Document build() {
     describe(document_, case_, trace_, parts_, options_);
     add_given();
-    for (std::size_t at = 0; at < trace_.steps.size();) at = add_group(at);
+    for (std::size_t at = 0; at < trace_.steps.size();)
+      at = is_shown(step(at).tap) ? add_group(at) : at + 1;
     add_checks(document_, trace_, parts_);
     add_footnotes(document_, case_, options_);
     return std::move(document_);
@@ -51,6 +57,12 @@ class Builder {
   const Step& step(std::size_t at) const { return trace_.steps[at].step; }
   std::string leaf(std::size_t at) const { return leaf_of(step(at).tap); }
   const TraceTensor& value(std::size_t at) const { return trace_.steps[at].value; }
+
+  // With --query, of a sequence run piece by piece, the run that this row belongs to.
+  bool is_shown(const std::string& tap) const {
+    if (!options_.query || sequence_.runs() == 1) return true;
+    return sequence_.has_row(tap, *options_.query);
+  }
 
   const AttentionPart* part_of(const std::string& tap) const {
     const std::string prefix = prefix_of(tap);
@@ -81,8 +93,9 @@ class Builder {
     from.tap = tap;
     from.value = &tensor;
     const std::string name = leaf_of(tap);
-    from.row_labels = is_key_side(name) ? case_.key_labels : case_.query_labels;
+    from.row_labels = is_key_side(name) ? sequence_.keys(tap) : sequence_.queries(tap);
     from.are_rows_queries = !is_key_side(name);
+    if (name != "k_cache" && name != "v_cache") from.first_row = sequence_.first_row(tap);
     if (is_vocabulary_row(name)) from.column_labels = case_.vocabulary;
     return from;
   }
@@ -104,6 +117,7 @@ class Builder {
   const DocumentOptions& options_;
   std::vector<AttentionPart> parts_;
   Document document_;
+  Sequence sequence_;
   int number_ = 0;
 };
 
@@ -119,12 +133,14 @@ void Builder::add_given() {
     from.kind = TableKind::given;
     const Matrices matrices = matrices_of(tensor.shape);
     const std::string name = leaf_of(tap);
-    if (tap == "X" || name == "q" || name == "x") from.row_labels = case_.query_labels;
-    if (name == "k" || name == "v" || tap == "context") from.row_labels = case_.key_labels;
+    if (name == "X" || name == "q" || name == "x" || name == "ids")
+      from.row_labels = sequence_.queries(tap);
+    if (name == "k" || name == "v") from.row_labels = case_.key_labels;
+    if (tap == "context") from.row_labels = case_.context_labels;
     if (matrices.rows == static_cast<index_t>(case_.vocabulary.size()) && from.row_labels.empty())
       from.row_labels = case_.vocabulary;
     for (Table& table : make_tables(from, case_, options_)) {
-      table.is_repeated = stands_elsewhere(tensor, trace_);
+      table.is_repeated = stands_elsewhere(tap, tensor, trace_);
       section.tables.push_back(std::move(table));
     }
   }
@@ -150,7 +166,7 @@ std::size_t Builder::add_projections(std::size_t at) {
     const std::string letter = letter_of(leaf(at));
     std::string right;
     for (std::size_t n = 0; n < step(at).reads.size(); ++n)
-      right += (n == 0 ? "" : n == 1 ? "·" : " + ") + step(at).reads[n];
+      right += (n == 0 ? "" : n == 1 ? "·" : " + ") + Sequence::without_run(step(at).reads[n]);
     section.formula += (section.formula.empty() ? "" : "  ") + letter + " = " + right;
     section.latex += (section.latex.empty() ? "" : ",\\quad ") + projection_latex(letter, step(at));
     TableSource from = source(step(at).tap, value(at));
@@ -191,7 +207,7 @@ std::size_t Builder::add_pairs(std::size_t at) {
     TableSource from = source(step(at).tap, value(at));
     from.kind = name == "masked" ? TableKind::scores : TableKind::plain;
     from.part = name == "masked" ? &part : nullptr;
-    from.column_labels = case_.key_labels;
+    from.column_labels = sequence_.keys(step(at).tap);
     if (part.shape.kv_len > kLongRow && !options_.print.is_full) {
       if (name == "scores")
         section.lines.push_back(fmt::format(
@@ -203,26 +219,37 @@ std::size_t Builder::add_pairs(std::size_t at) {
   return at;
 }
 
-// "keys after the query, 3 of 9"
+// "keys after the query, 3 of 9"; of several heads "..., 3 of 9 in every head" or "..., 5 of 18 in
+// 2 heads".
 std::string Builder::pair_remark(const AttentionPart& part) const {
-  const index_t total = part.shape.q_len * part.shape.kv_len;
+  const PairShape& shape = part.shape;
+  const index_t matrices = shape.batch * shape.heads, total = shape.q_len * shape.kv_len;
   std::vector<std::string> reasons;
-  index_t hidden = 0;
-  for (index_t i = 0; i < part.shape.q_len; ++i) {
-    for (index_t j = 0; j < part.shape.kv_len; ++j) {
-      const Reasons why = part.plan->reasons(0, 0, i, j);
-      if (!why.is_empty()) ++hidden;
-      for (const std::string& name : why.names())
-        if (std::find(reasons.begin(), reasons.end(), name) == reasons.end())
-          reasons.push_back(name);
+  std::vector<index_t> hidden(static_cast<std::size_t>(matrices), 0);
+  bool are_alike = true;
+  for (index_t m = 0; m < matrices; ++m)
+    for (index_t i = 0; i < shape.q_len; ++i) {
+      const index_t b = m / shape.heads, h = m % shape.heads;
+      const std::vector<char> marks = hidden_row(*part.plan, b, h, i);
+      are_alike = are_alike && (m == 0 || marks == hidden_row(*part.plan, 0, 0, i));
+      for (std::size_t j = 0; j < marks.size(); ++j) {
+        if (marks[j] == 0) continue;
+        ++hidden[static_cast<std::size_t>(m)];
+        for (const std::string& name : part.plan->reasons(b, h, i, static_cast<index_t>(j)).names())
+          if (std::find(reasons.begin(), reasons.end(), name) == reasons.end())
+            reasons.push_back(name);
+      }
     }
-  }
   std::string words;
   for (const std::string& name : reasons)
     words += (words.empty() ? "" : " or ") + plural_reason(name);
   if (words.empty()) words = "nothing is hidden";
-  const std::string whose = part.plan->shape().heads > 1 ? " (head 0)" : "";
-  return fmt::format("{}, {} of {}{}", words, hidden, total, whose);
+  if (are_alike)
+    return fmt::format("{}, {} of {}{}", words, hidden.empty() ? 0 : hidden[0], total,
+                       matrices > 1 ? " in every head" : "");
+  index_t sum = 0;
+  for (const index_t count : hidden) sum += count;
+  return fmt::format("{}, {} of {} in {} heads", words, sum, total * matrices, matrices);
 }
 
 std::size_t Builder::add_softmax(std::size_t at) {
@@ -245,7 +272,7 @@ std::size_t Builder::add_softmax(std::size_t at) {
       if (is_long) continue;
       from.kind = TableKind::exps;
       from.part = &part;
-      from.column_labels = case_.key_labels;
+      from.column_labels = sequence_.keys(step(at).tap);
     }
     for (Table& table : make_tables(from, case_, options_)) {
       table.is_repeated = leaf(at) == "lse";
@@ -268,7 +295,7 @@ std::size_t Builder::add_weights(std::size_t at) {
   from.kind = TableKind::weights;
   from.symbol = part ? "A" : "P";
   from.part = part;
-  from.column_labels = part ? case_.key_labels : case_.vocabulary;
+  from.column_labels = part ? sequence_.keys(step(at).tap) : case_.vocabulary;
   if (part) from.scores = trace_.find(part->prefix + "scores");
   section.tables = make_tables(from, case_, options_);
   return at + 1;
@@ -317,7 +344,7 @@ std::size_t Builder::add_out(std::size_t at) {
 // "= 0.3302·(1,0) + 0.6698·(0,1)", its sign by rule R5.
 std::string Builder::out_note(const Table& weights, const Table& v, const Table& out,
                               std::size_t row) const {
-  const auto i = static_cast<std::size_t>(out.row_index[row]);
+  const auto i = static_cast<std::size_t>(out.row_index[row] - out.first_row);
   std::string terms;
   std::vector<double> sums(out.rows[row].size(), 0.0);
   for (std::size_t j = 0; j < weights.rows[i].size() && j < v.rows.size(); ++j) {
@@ -346,14 +373,22 @@ std::size_t Builder::add_other(std::size_t at) {
   }
   section.shape = shape_words(value(at).shape);
   if (leaf(at) == "next_token") {
+    const std::vector<std::string> labels = sequence_.queries(s.tap);
+    const std::size_t count = value(at).values.size();
     for (std::size_t n = 0; n < value(at).values.size(); ++n)
-      section.lines.push_back(next_token_line(case_, value(at).values[n], n));
+      section.lines.push_back(
+          next_token_line(case_, labels.size() == count ? labels[n] : "", value(at).values[n]));
     return at + 1;
   }
   const std::string name = leaf(at);
   TableSource from = source(s.tap, value(at));
   if (name.size() > 2 && name[1] == '_' && (name[0] == 'q' || is_key_side(name)))
     from.name = letter_of(name);
+  // The operation's formula is written for q.
+  if (!from.name.empty() && section.formula.compare(0, 1, "Q") == 0)
+    section.formula.replace(0, 1, from.name);
+  if (!from.name.empty() && section.latex.compare(0, 1, "Q") == 0)
+    section.latex.replace(0, 1, from.name);
   section.tables = make_tables(from, case_, options_);
   return at + 1;
 }

@@ -9,6 +9,7 @@
 #include "wire/decimal.h"
 #include "wire/display.h"
 #include "wire/document_tables.h"
+#include "wire/sequence.h"
 
 namespace glasshead::wire {
 namespace {
@@ -32,6 +33,9 @@ bool is_same(const TraceTensor& a, const TraceTensor& b) {
 std::string inputs_words(const Trace& trace) {
   std::string words;
   std::vector<char> is_named(trace.inputs.size(), 0);
+  // Later runs are given what earlier ones made, and one more row.
+  for (std::size_t n = 0; n < trace.inputs.size(); ++n)
+    if (Sequence::run_of(trace.inputs[n].first) > 0) is_named[n] = 1;
   for (std::size_t n = 0; n < trace.inputs.size(); ++n) {
     if (is_named[n] != 0) continue;
     const auto& [tap, tensor] = trace.inputs[n];
@@ -128,9 +132,14 @@ std::string printed_digits(const Case& c, const PrintedNumber& printed) {
   return words;
 }
 
-// "row B as 0.50 0.50 0; softmax of ...": one sentence for each row and reason.
+// "row B as 0.50 0.50 0; softmax of ...": one sentence for each row, with all that is said of its
+// numbers.
 std::vector<std::string> printed_sentences(const Case& c) {
-  std::vector<std::string> sentences;
+  struct Row {
+    std::string words;
+    std::vector<std::string> notes;
+  };
+  std::vector<Row> rows;
   for (const PrintedNumber& printed : c.printed) {
     if (printed.kind.empty()) continue;
     std::string where;
@@ -138,10 +147,18 @@ std::vector<std::string> printed_sentences(const Case& c) {
     std::replace(where.begin(), where.end(), '_', ' ');
     if (!printed.index.empty())
       where += "row " + label_or_index(c.query_labels, printed.index.front()) + " ";
-    std::string sentence = where + "as " + printed_digits(c, printed);
-    if (!printed.note.empty()) sentence += "; " + printed.note;
-    if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
-      sentences.push_back(sentence);
+    const std::string words = where + "as " + printed_digits(c, printed);
+    auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.words == words; });
+    if (row == rows.end()) row = rows.insert(rows.end(), {words, {}});
+    const bool is_said =
+        std::find(row->notes.begin(), row->notes.end(), printed.note) != row->notes.end();
+    if (!printed.note.empty() && !is_said) row->notes.push_back(printed.note);
+  }
+  std::vector<std::string> sentences;
+  for (const Row& row : rows) {
+    sentences.push_back(row.words);
+    for (const std::string& note : row.notes) sentences.back() += "; " + note;
   }
   return sentences;
 }
@@ -158,12 +175,20 @@ void describe(Document& document, const Case& c, const Trace& trace,
   if (options.print.is_percent) document.title += "percent, ";
   document.title += plural(options.print.decimals, "decimal");
   std::string line = inputs_words(trace);
-  // One attention: its options on the same line. Several: a line each.
-  if (parts.size() == 1) line += " · " + attention_words(parts.front(), options.print.decimals);
+  // One attention: its options on the same line. Several: a line each. Later runs repeat the first.
+  std::vector<const AttentionPart*> first;
+  for (const AttentionPart& part : parts)
+    if (Sequence::run_of(part.prefix + "scores") == 0) first.push_back(&part);
+  if (first.size() == 1) line += " · " + attention_words(*first.front(), options.print.decimals);
   document.preamble.push_back(line);
-  for (std::size_t n = 0; n < parts.size() && parts.size() > 1; ++n)
-    document.preamble.push_back(parts[n].prefix +
-                                "attention: " + attention_words(parts[n], options.print.decimals));
+  for (std::size_t n = 0; n < first.size() && first.size() > 1; ++n)
+    document.preamble.push_back(first[n]->prefix +
+                                "attention: " + attention_words(*first[n], options.print.decimals));
+  const index_t runs = Sequence(c, trace).runs();
+  if (runs > 1)
+    document.preamble.push_back(
+        "then one row at a time: " + plural(runs - 1, "step") +
+        ", each with the keys and values of all earlier rows from the cache");
 }
 
 void add_checks(Document& document, const Trace& trace, const std::vector<AttentionPart>& parts) {
@@ -231,8 +256,8 @@ void keep_steps(Document& document, const std::vector<std::string>& names) {
   document.sections = std::move(kept);
 }
 
-bool stands_elsewhere(const TraceTensor& input, const Trace& trace) {
-  if (is_identity(input)) return true;
+bool stands_elsewhere(const std::string& tap, const TraceTensor& input, const Trace& trace) {
+  if (is_identity(input) || Sequence::run_of(tap) > 0) return true;
   for (const TracedStep& traced : trace.steps) {
     const std::string name = leaf_of(traced.step.tap);
     if ((name == "q" || name == "k" || name == "v") && is_same(input, traced.value)) return true;
@@ -280,10 +305,9 @@ std::string projection_latex(const std::string& letter, const Step& step) {
   return letter + "=" + right;
 }
 
-std::string next_token_line(const Case& c, double token, std::size_t row) {
-  const auto id = static_cast<index_t>(token);
-  return label_or_index(c.query_labels, static_cast<index_t>(row)) + " → " +
-         label_or_index(c.vocabulary, id);
+std::string next_token_line(const Case& c, const std::string& row, double token) {
+  return cut(escape_controls(row), kLabelCells) + " → " +
+         label_or_index(c.vocabulary, static_cast<index_t>(token));
 }
 
 }  // namespace glasshead::wire

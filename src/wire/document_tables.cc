@@ -89,7 +89,7 @@ void add_row(Table& table, const TableSource& source, const Case& c, const Leadi
   const bool is_pairs = source.kind == TableKind::scores || source.kind == TableKind::exps ||
                         source.kind == TableKind::weights;
   const bool is_long = is_pairs && !print.is_full && static_cast<index_t>(row.size()) > kLongRow;
-  table.row_index.push_back(i);
+  table.row_index.push_back(source.first_row + i);
   if (is_long && source.kind == TableKind::weights) {
     PrintedLongRow printed = print_long_weights_row(row, hidden_marks(source, leading, i), print);
     label_long_row(printed.row, source, table.column_labels, m, i, print);
@@ -160,6 +160,7 @@ std::vector<Table> make_tables(const TableSource& source, const Case& c,
     table.symbol = source.symbol;
     table.leading = leading.words;
     table.head = leading.head_id;
+    table.first_row = source.first_row;
     table.shape = source.value->shape;
     if (static_cast<index_t>(source.column_labels.size()) == matrices.columns)
       table.column_labels = shown_labels(source.column_labels);
@@ -172,8 +173,8 @@ std::vector<Table> make_tables(const TableSource& source, const Case& c,
     const bool has_labels = static_cast<index_t>(source.row_labels.size()) == matrices.rows &&
                             source.value->shape.size() > 1;
     const std::vector<std::string> labels = shown_labels(source.row_labels);
-    const std::optional<index_t> query =
-        source.are_rows_queries ? options.query : std::optional<index_t>();
+    std::optional<index_t> query;
+    if (source.are_rows_queries && options.query) query = *options.query - source.first_row;
     for (const index_t i : shown_rows(matrices.rows, query)) {
       if (has_labels) table.row_labels.push_back(labels[static_cast<std::size_t>(i)]);
       add_row(table, source, c, leading, m, i, options.print, is_scientific);

@@ -27,6 +27,7 @@ struct TableSource {
   const TraceTensor* scores = nullptr;  // q·k shown beside the entries of long rows
   std::vector<std::string> row_labels;  // as given; used when there is one per row
   std::vector<std::string> column_labels;
+  index_t first_row = 0;          // where row 0 stands in its sequence
   bool are_rows_queries = false;  // --query picks among them
 };
 

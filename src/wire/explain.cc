@@ -7,6 +7,7 @@
 #include "base/math.h"
 #include "wire/display.h"
 #include "wire/document_tables.h"
+#include "wire/sequence.h"
 
 namespace glasshead::wire {
 namespace {
@@ -15,17 +16,19 @@ constexpr std::size_t kShownProducts = 8;
 
 class Explainer {
  public:
-  Explainer(const Case& c, const Trace& trace, const AttentionPart& part,
+  Explainer(const Trace& trace, const AttentionPart& part, const Sequence& sequence,
             const DocumentOptions& options)
-      : case_(c),
-        trace_(trace),
+      : trace_(trace),
         part_(part),
         options_(options),
+        queries_(sequence.queries(part.prefix + "scores")),
+        keys_(sequence.keys(part.prefix + "scores")),
+        first_row_(sequence.first_row(part.prefix + "scores")),
         p_(options.print.decimals),
         q_(trace.at(part.scores->reads[0])),
         k_(trace.at(part.scores->reads[1])) {}
 
-  void rows(bool has_one_row, std::vector<std::string>& lines) const;
+  void rows(std::vector<ExplainedRow>& rows) const;
 
  private:
   std::string line(index_t m, index_t i, index_t j, const PrintedRow& weights) const;
@@ -41,10 +44,11 @@ class Explainer {
   }
   std::string number(double x) const { return print_number(x, p_); }
 
-  const Case& case_;
   const Trace& trace_;
   const AttentionPart& part_;
   const DocumentOptions& options_;
+  std::vector<std::string> queries_, keys_;
+  index_t first_row_;
   int p_;
   const TraceTensor& q_;
   const TraceTensor& k_;
@@ -100,14 +104,13 @@ std::string Explainer::why_allowed(index_t i, index_t j) const {
   if (parts.empty()) return " → allowed (no mask)";
   for (const Mask::Part& part : parts)
     if (std::holds_alternative<Mask::Causal>(part))
-      return " → allowed (" + label(case_.key_labels, j) + " is not after " +
-             label(case_.query_labels, i) + ")";
+      return " → allowed (" + label(keys_, j) + " is not after " + label(queries_, i) + ")";
   return " → allowed";
 }
 
 std::string Explainer::line(index_t m, index_t i, index_t j, const PrintedRow& weights) const {
   const index_t b = m / part_.shape.heads, h = m % part_.shape.heads;
-  std::string words = label(case_.key_labels, j) + ": " +
+  std::string words = label(keys_, j) + ": " +
                       products(m, i, j, pair(trace_.at(part_.prefix + "scores"), m, i, j)) +
                       chain(m, i, j);
   const Reasons why = part_.plan->reasons(b, h, i, j);
@@ -134,46 +137,60 @@ std::string Explainer::line(index_t m, index_t i, index_t j, const PrintedRow& w
          " " + marked(weight);
 }
 
-void Explainer::rows(bool has_one_row, std::vector<std::string>& lines) const {
+void Explainer::rows(std::vector<ExplainedRow>& rows) const {
   const TraceTensor& weights = trace_.at(part_.prefix + "weights");
+  std::optional<index_t> query = options_.query;
+  if (query) *query -= first_row_;
   for (index_t m = 0; m < part_.shape.batch * part_.shape.heads; ++m) {
     if (options_.head && m % part_.shape.heads != *options_.head) continue;
-    for (const index_t i : shown_rows(part_.shape.q_len, options_.query)) {
-      if (!has_one_row) {
-        std::string head = part_.prefix + "row " + label(case_.query_labels, i);
-        if (part_.has_heads) head += fmt::format(", head {}", m % part_.shape.heads);
-        lines.push_back(head);
-      }
+    for (const index_t i : shown_rows(part_.shape.q_len, query)) {
+      ExplainedRow explained;
+      explained.prefix = part_.prefix;
+      if (part_.has_heads) explained.head = m % part_.shape.heads;
+      explained.query = first_row_ + i;
+      explained.label = label(queries_, i);
       const std::vector<char> hidden =
           hidden_row(*part_.plan, m / part_.shape.heads, m % part_.shape.heads, i);
       const std::span<const double> row = row_of(weights, m, i);
       const PrintedRow printed = print_weights_row(row, hidden, options_.print);
-      std::vector<index_t> keys;
       if (part_.shape.kv_len > kLongRow && !options_.print.is_full) {
         for (const Table::LongEntry& entry : print_long_row(row, hidden, p_, false).top)
-          keys.push_back(entry.key);
+          explained.keys.push_back(entry.key);
       } else {
-        for (index_t j = 0; j < part_.shape.kv_len; ++j) keys.push_back(j);
+        for (index_t j = 0; j < part_.shape.kv_len; ++j) explained.keys.push_back(j);
       }
-      for (const index_t j : keys) lines.push_back(line(m, i, j, printed));
-      if (static_cast<index_t>(keys.size()) < part_.shape.kv_len)
-        lines.push_back(
-            fmt::format("others ({})", part_.shape.kv_len - static_cast<index_t>(keys.size())));
+      for (const index_t j : explained.keys) explained.lines.push_back(line(m, i, j, printed));
+      explained.others = part_.shape.kv_len - static_cast<index_t>(explained.keys.size());
+      rows.push_back(std::move(explained));
     }
   }
 }
 
 }  // namespace
 
+std::vector<ExplainedRow> explain(const Case& c, const Trace& trace,
+                                  const DocumentOptions& options) {
+  std::vector<ExplainedRow> rows;
+  const Sequence sequence(c, trace);
+  for (const AttentionPart& part : attentions(trace))
+    Explainer(trace, part, sequence, options).rows(rows);
+  return rows;
+}
+
 std::vector<std::string> explain_lines(const Case& c, const Trace& trace,
                                        const DocumentOptions& options) {
   std::vector<std::string> lines;
-  const std::vector<AttentionPart> parts = attentions(trace);
-  for (const AttentionPart& part : parts) {
-    const bool has_one_row = parts.size() == 1 && (options.query || part.shape.q_len == 1) &&
-                             (!part.has_heads || options.head);
-    Explainer(c, trace, part, options).rows(has_one_row, lines);
+  const std::vector<ExplainedRow> rows = explain(c, trace, options);
+  for (const ExplainedRow& row : rows) {
+    if (rows.size() > 1) {  // a single row needs no name
+      std::string name = row.prefix + "row " + row.label;
+      if (row.head) name += fmt::format(", head {}", *row.head);
+      lines.push_back(name);
+    }
+    lines.insert(lines.end(), row.lines.begin(), row.lines.end());
+    if (row.others > 0) lines.push_back(fmt::format("others ({})", row.others));
   }
+  if (rows.empty()) lines.emplace_back("no attention to explain");
   return lines;
 }
 
@@ -185,6 +202,29 @@ Document explain_document(const Case& c, const Trace& trace, const DocumentOptio
   section.lines = explain_lines(c, trace, options);
   document.sections.push_back(std::move(section));
   return document;
+}
+
+void write_explain_json(const Case& c, const Trace& trace, const DocumentOptions& options,
+                        const JsonWriter::Sink& sink) {
+  JsonWriter json(sink);
+  json.begin_object().key("schema").value("glasshead.explain/1").key("case").value(c.name);
+  json.key("decimals").value(options.print.decimals).key("rows").begin_array();
+  for (const ExplainedRow& row : explain(c, trace, options)) {
+    json.begin_object().key("attention").value(row.prefix);
+    if (row.head) json.key("head").value(*row.head);
+    json.key("query").value(row.query).key("label").value(row.label);
+    json.key("keys").begin_array();
+    for (std::size_t n = 0; n < row.keys.size(); ++n)
+      json.begin_object()
+          .key("key")
+          .value(row.keys[n])
+          .key("line")
+          .value(row.lines[n])
+          .end_object();
+    json.end_array().key("others").value(row.others).end_object();
+  }
+  json.end_array().end_object();
+  json.flush();
 }
 
 }  // namespace glasshead::wire

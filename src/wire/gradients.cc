@@ -5,6 +5,7 @@
 #include "wire/display.h"
 #include "wire/document_tables.h"
 #include "wire/jacobian.h"
+#include "wire/sequence.h"
 
 namespace glasshead::wire {
 namespace {
@@ -76,12 +77,14 @@ std::vector<AttentionGradients> gradients_of(const Trace& trace) {
   return all;
 }
 
-Document gradients_document(const Case& c, const std::vector<AttentionGradients>& gradients,
+Document gradients_document(const Case& c, const Trace& trace,
+                            const std::vector<AttentionGradients>& gradients,
                             const DocumentOptions& options) {
   Document document;
   document.name = escape_controls(c.name);
   document.question = escape_controls(c.title);
   document.title = document.name + " · gradients of the sum of out · f64";
+  const Sequence sequence(c, trace);
   int number = 0;
   for (const AttentionGradients& one : gradients) {
     struct Part {
@@ -103,6 +106,9 @@ Document gradients_document(const Case& c, const std::vector<AttentionGradients>
                &one.dk, false},
           Part{"jacobian", "‖diag(w) − w·wᵀ‖ of each row; 0: saturated, ½: the most there is",
                "\\lVert\\operatorname{diag}(w)-ww^{\\top}\\rVert", &one.jacobian_norms, true}}) {
+      const std::string tap = one.prefix + "scores";
+      if (part.are_rows_queries && options.query && !sequence.has_row(tap, *options.query))
+        continue;
       Section section;
       section.number = ++number;
       section.title = one.prefix + part.title;
@@ -112,7 +118,8 @@ Document gradients_document(const Case& c, const std::vector<AttentionGradients>
       TableSource source;
       source.tap = one.prefix + part.title;
       source.value = part.value;
-      source.row_labels = part.are_rows_queries ? c.query_labels : c.key_labels;
+      source.row_labels = part.are_rows_queries ? sequence.queries(tap) : sequence.keys(tap);
+      if (part.are_rows_queries) source.first_row = sequence.first_row(tap);
       source.are_rows_queries = part.are_rows_queries;
       section.tables = make_tables(source, c, options);
       document.sections.push_back(std::move(section));

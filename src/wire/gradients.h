@@ -18,7 +18,8 @@ struct AttentionGradients {
 };
 
 std::vector<AttentionGradients> gradients_of(const Trace& trace);
-Document gradients_document(const Case& c, const std::vector<AttentionGradients>& gradients,
+Document gradients_document(const Case& c, const Trace& trace,
+                            const std::vector<AttentionGradients>& gradients,
                             const DocumentOptions& options);
 void write_gradients_json(const Case& c, const std::vector<AttentionGradients>& gradients,
                           const JsonWriter::Sink& sink);

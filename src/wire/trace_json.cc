@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "wire/document_tables.h"
+#include "wire/sequence.h"
 
 namespace glasshead::wire {
 namespace {
@@ -22,7 +23,8 @@ class TraceJson {
         json_(sink),
         printed_([this](std::string_view piece) { printed_text_ += piece; }) {}
 
-  void begin(const std::vector<Step>& list);
+  void begin(const std::vector<Step>& list, const Sequence& sequence);
+  void labels(const Sequence& sequence);
   void step(const Step& step, const TraceTensor& value);
   void end(const std::function<void(JsonWriter&)>& more);
 
@@ -59,6 +61,12 @@ class TraceJson {
   bool has_weights_ = false;
 };
 
+// Marks of the row with this number, counted over all matrices: 1 where hidden.
+std::vector<char> hidden_row_at(const AttentionPart& part, index_t row) {
+  const index_t m = row / part.shape.q_len;
+  return hidden_row(*part.plan, m / part.shape.heads, m % part.shape.heads, row % part.shape.q_len);
+}
+
 // A tensor's shape without leading axes of size 1: what is left has at least `least` axes.
 std::vector<index_t> dropped_axes(std::vector<index_t> shape, std::size_t least) {
   while (shape.size() > least && shape.front() == 1) shape.erase(shape.begin());
@@ -88,14 +96,18 @@ void TraceJson::tensor(const std::string& key, const std::string& leaf, const Tr
     nested(shape, 0, 0, [&](index_t n) { json_.value(value.values[static_cast<std::size_t>(n)]); });
     return;
   }
-  const PairShape& pairs = hiding->shape;
-  nested(shape, 0, 0, [&](index_t n) {
-    const index_t j = n % pairs.kv_len, row = n / pairs.kv_len, i = row % pairs.q_len;
-    const index_t m = row / pairs.q_len;
-    if (hiding->plan->allowed(m / pairs.heads, m % pairs.heads, i, j))
-      json_.value(value.values[static_cast<std::size_t>(n)]);
-    else
-      json_.null();
+  nested({shape.begin(), shape.end() - 1}, 0, 0, [&](index_t row) {
+    const std::vector<char> marks = hidden_row_at(*hiding, row);
+    const double* number = value.values.data() + static_cast<std::size_t>(row) * marks.size();
+    json_.begin_array();
+    for (const char mark : marks) {
+      if (mark == 0)
+        json_.value(*number);
+      else
+        json_.null();
+      ++number;
+    }
+    json_.end_array();
   });
 }
 
@@ -110,15 +122,28 @@ void TraceJson::inputs() {
   json_.end_object();
 }
 
-void TraceJson::begin(const std::vector<Step>& list) {
+// Those of the first run, then of each later one: "step.1.labels", with the position of its row in
+// the whole sequence.
+void TraceJson::labels(const Sequence& sequence) {
+  json_.key("labels").begin_object();
+  json_.key("q").values(sequence.query_tokens("")).key("k").values(sequence.key_tokens(""));
+  if (!case_.context_labels.empty()) json_.key("context").values(case_.context_labels);
+  if (!case_.vocabulary.empty()) json_.key("vocabulary").values(case_.vocabulary);
+  json_.end_object();
+  for (index_t run = 1; run < sequence.runs(); ++run) {
+    const std::string prefix = fmt::format("step.{}.", run);
+    json_.key(prefix + "labels").begin_object().key("row").value(sequence.first_row(prefix));
+    json_.key("q").values(sequence.query_tokens(prefix));
+    json_.key("k").values(sequence.key_tokens(prefix)).end_object();
+  }
+}
+
+void TraceJson::begin(const std::vector<Step>& list, const Sequence& sequence) {
   list_ = list;
   json_.begin_object();
   json_.key("schema").value("glasshead.trace/1");
   json_.key("case").value(case_.name);
-  json_.key("labels").begin_object();
-  json_.key("q").values(case_.query_labels).key("k").values(case_.key_labels);
-  if (!case_.vocabulary.empty()) json_.key("vocabulary").values(case_.vocabulary);
-  json_.end_object();
+  labels(sequence);
   json_.key("steps").begin_array();
   for (const Step& s : list_) {
     json_.begin_object().key("tap").value(s.tap).key("op").value(s.op ? s.op->id : "");
@@ -144,22 +169,33 @@ void TraceJson::mask(const AttentionPart& part) {
   std::vector<index_t> shape{pairs.q_len, pairs.kv_len};
   if (pairs.heads > 1 || pairs.batch > 1) shape.insert(shape.begin(), pairs.heads);
   if (pairs.batch > 1) shape.insert(shape.begin(), pairs.batch);
-  const auto reasons_at = [&](index_t n) {
-    const index_t j = n % pairs.kv_len, row = n / pairs.kv_len, m = row / pairs.q_len;
-    return part.plan->reasons(m / pairs.heads, m % pairs.heads, row % pairs.q_len, j);
-  };
+  const std::vector<index_t> rows(shape.begin(), shape.end() - 1);
   json_.key(part.prefix + "mask").begin_object().key("kind").value(mask_words(*part.options));
   json_.key("allowed");
-  nested(shape, 0, 0, [&](index_t n) { json_.value(reasons_at(n).is_empty()); });
+  nested(rows, 0, 0, [&](index_t row) {
+    json_.begin_array();
+    for (const char mark : hidden_row_at(part, row)) json_.value(mark == 0);
+    json_.end_array();
+  });
   json_.key("reason");
-  nested(shape, 0, 0, [&](index_t n) {
-    std::string names;
-    for (const std::string& name : reasons_at(n).names())
-      names += (names.empty() ? "" : "+") + name;
-    if (names.empty())
-      json_.null();
-    else
+  nested(rows, 0, 0, [&](index_t row) {
+    const index_t m = row / pairs.q_len;
+    const std::vector<char> marks = hidden_row_at(part, row);
+    json_.begin_array();
+    for (std::size_t j = 0; j < marks.size(); ++j) {
+      if (marks[j] == 0) {
+        json_.null();
+        continue;
+      }
+      std::string names;
+      for (const std::string& name : part.plan
+                                         ->reasons(m / pairs.heads, m % pairs.heads,
+                                                   row % pairs.q_len, static_cast<index_t>(j))
+                                         .names())
+        names += (names.empty() ? "" : "+") + name;
       json_.value(names);
+    }
+    json_.end_array();
   });
   json_.end_object();
 }
@@ -314,7 +350,7 @@ void TraceJson::end(const std::function<void(JsonWriter&)>& more) {
 void write_trace_json(const Case& c, const DocumentOptions& options, const std::vector<Step>& list,
                       const std::function<void(JsonWriter&)>& more, const JsonWriter::Sink& sink) {
   TraceJson json(c, options, sink);
-  json.begin(list);
+  json.begin(list, Sequence(c));
   run_steps(list, c.inputs, [&](const Step& step, TraceTensor& value) { json.step(step, value); });
   json.end(more);
 }
@@ -328,7 +364,7 @@ void write_trace_json(const Case& c, const DocumentOptions& options, const JsonW
   std::vector<Step> list;
   for (const TracedStep& traced : trace.steps) list.push_back(traced.step);
   TraceJson json(c, options, sink);
-  json.begin(list);
+  json.begin(list, Sequence(c, trace));
   for (const TracedStep& traced : trace.steps) json.step(traced.step, traced.value);
   json.end({});
 }

@@ -50,8 +50,57 @@ def check_edits():
     has(["three-tokens", "--query", "Z"], "--query", code=2)
     has(["three-tokens", "--head", "1"], "--head", code=2)
     has(["three-tokens", "--steps", "nothing"], "no step or matrix", code=2)
+    has(["three-tokens", "--steps", "nothing", "--format", "json"], "no step or matrix", code=2)
+    failures.expect(run("three-tokens", "--steps", "all") == run("three-tokens"), "--steps all")
     has(["three-tokens", "--set", "X[Z]=1,1"], "Z", code=2)
     has(["three-tokens", "--by-hand", "13"], "--by-hand", code=2)
+
+
+# Rows and keys of a sequence run piece by piece carry position and token, counted from its start.
+def check_pieces():
+    text = run("cat-chases-mouse-next")
+    step = text[text.index("step 1 weights"):].splitlines()
+    failures.expect(step[1].split() == ["0", "cat", "1", "chases", "2", "mouse", "3", "chases", "Σ"],
+                    f"keys of step 1: {step[1]!r}")
+    failures.expect(step[2].split()[:2] == ["3", "chases"], f"row of step 1: {step[2]!r}")
+    failures.expect("  3 chases → chases" in text, "the row that predicts is the appended one")
+    failures.expect(text.count("prints logits") == 1, "one note for the row of logits")
+    has(["cat-chases-mouse-next"], "unrounded they are 0.9770 and 0.4925", "then one row at a time: 1 step")
+    trace = json.loads(run("cat-chases-mouse-next", "--format", "json"))
+    failures.expect(trace["step.1.labels"] == {
+        "row": 3, "q": ["chases"], "k": ["cat", "chases", "mouse", "chases"]}, "labels of step 1")
+    html = run("cat-chases-mouse-next", "--format", "html")
+    for part in ('data-testid="cell-step.1.weights-3-0"', 'data-testid="rowsum-step.1.weights-3"',
+                 ">3 chases</th>", ">0 cat</th>"):
+        failures.expect(part in html, f"html of step 1: no {part}")
+    rows = run("cat-chases-mouse-next", "--steps", "step.1.weights", "--format", "csv").splitlines()
+    failures.expect(rows[0] == ",0 cat,1 chases,2 mouse,3 chases" and rows[1].startswith("3 chases,"),
+                    f"csv of step 1: {rows}")
+    generated = run("cat-chases-mouse-next", "--query", "3")
+    failures.expect("step 1 weights" in generated and "\n9 weights" not in generated,
+                    f"--query 3 is the generated row: {generated}")
+    has(["cat-chases-mouse-next", "--query", "4"], "--query", code=2)
+    fed = json.loads(run("cache-steps", "--format", "json"))
+    failures.expect(fed["labels"]["q"] == ["A"] and fed["step.2.labels"] == {
+        "row": 2, "q": ["C"], "k": ["A", "B", "C"]}, "labels of fed rows")
+    lines = run("cache-steps", "--query", "C", "--explain").splitlines()
+    failures.expect(len(lines) == 3 and lines[0].startswith("0 A: q·k = 1·1 + 1·0 = 1"),
+                    f"explain a fed row: {lines}")
+
+
+def check_explain_json():
+    found = json.loads(run("three-tokens-causal", "--query", "B", "--explain", "--format", "json"))
+    row, = found["rows"]
+    failures.expect(found["schema"] == "glasshead.explain/1" and row["query"] == 1 and
+                    row["label"] == "B" and [key["key"] for key in row["keys"]] == [0, 1, 2], f"{row}")
+    first = (HERE / "expected" / "explain_first.txt").read_text(encoding="utf-8").rstrip("\n")
+    failures.expect(row["keys"][0]["line"] == first, f"{row['keys'][0]}")
+
+
+# 3 of the 9 pairs of every head; where heads differ, all of them are counted.
+def check_masked_heads():
+    has(["two-heads", "--mask", "causal"], "keys after the query, 3 of 9 in every head")
+    has(["two-heads"], "Qₕ = columns of head h", "Kₕ = columns of head h", "Vₕ = columns of head h")
 
 
 def check_numbers():
@@ -122,6 +171,9 @@ def check_gradients():
 
 check_listings()
 check_edits()
+check_pieces()
+check_explain_json()
+check_masked_heads()
 check_numbers()
 check_json()
 check_check()
