@@ -157,6 +157,7 @@ std::string Differ::what_changed() const {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   for (const auto& [tap, value] : comparison_.after.inputs) {
+    if (Sequence::run_of(tap) > 0) continue;  // made by earlier runs, not given
     const TraceTensor* old = comparison_.before.find(tap);
     if (!old || old->values == value.values) continue;
     const Matrices matrices = matrices_of(value.shape);
