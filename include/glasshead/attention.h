@@ -4,8 +4,8 @@
 //     s = softcap * tanh(s / softcap)              when softcap > 0
 //     s = s + bias(b,h,i,j)
 //     allowed(b,h,i,j) ?  s  :  hidden
-//     w = softmax over the allowed j               row by row; a sink joins the sum but has no
-//     value out[b,h,i] = sum_j w_j * v[b,g,j]
+//     w = softmax over the allowed j               row by row; a sink adds to the sum only
+//     out[b,h,i] = sum_j w_j * v[b,g,j]
 //
 //   AttentionOptions options;
 //   options.mask = Mask::causal();
@@ -108,8 +108,7 @@ void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
                        const MutableTensor<4>& weights);
 
 // Gradients of L with respect to q, k, v, given d_out = dL/dout, by the readable path:
-//     dv_j = sum_i w_ij d_out_i        dw_ij = dot(d_out_i, v_j)     (dropout: both times its
-//     factor)
+//     dv_j = sum_i w_ij d_out_i        dw_ij = dot(d_out_i, v_j)   (both times dropout's factor)
 //     ds_ij = w_ij (dw_ij - sum_j w_ij dw_ij)
 //     ds'_ij = ds_ij (1 - tanh(s'_ij / softcap)^2)         s' before softcap
 //     dq_i = scale * sum_j ds'_ij k_j        dk_j = scale * sum_i ds'_ij q_i

@@ -2,8 +2,9 @@
 // that is wrong, and throws one Error that carries all of it:
 //
 //   try { attend(q, k, v, out, options); }
-//   catch (const glasshead::Error& e) { for (const Problem& p : e.problems()) show(p.where,
-//   p.what); }
+//   catch (const glasshead::Error& e) {
+//     for (const Problem& p : e.problems()) show(p.where, p.what);
+//   }
 //
 // `check` and the parsers that fill a list of problems say the same without throwing. The library
 // never prints, aborts or exits.

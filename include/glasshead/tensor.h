@@ -1,9 +1,10 @@
 // Tensors as the library sees them: a pointer, a shape, strides, and the type of one element.
 //
-//   glasshead::Tensor<float, 4> q({batch, heads, q_len, d_k});      // owning, 64-byte aligned,
-//   zeroed q(0, 1, i, d) = 0.5f; glasshead::View<float, 4> same = q.view(); // non-owning, any
-//   strides glasshead::ConstTensor<4> any = q;                               // element type known
-//   at run time double x = any.load(0, 1, i, d);                                 // widened exactly
+//   Tensor<float, 4> q({batch, heads, q_len, d_k});  // owning, 64-byte aligned, zeroed
+//   q(0, 1, i, d) = 0.5f;
+//   View<float, 4> same = q.view();                  // non-owning, any strides
+//   ConstTensor<4> any = q;                          // element type known at run time
+//   double x = any.load(0, 1, i, d);                 // widened exactly
 //
 // The logical axis order is always [batch, heads, length, size]; the memory order is whatever the
 // strides say. A stride of 0 repeats one element along its axis (broadcast).

@@ -1,9 +1,10 @@
 // Tensors in files: NumPy's .npy (versions 1.0 to 3.0) and Hugging Face's .safetensors.
 //
 //   FileTensor q = read_tensor("q.npy");
-//   NamedTensors all = read_safetensors("qkv.safetensors");  // name -> tensor, in the header's
-//   order FileTensor k = read_tensor("qkv.safetensors:k"); ConstTensor<4> view = q.view<4>("q"); //
-//   [1, 1, q_len, d_k] if q is a matrix write_tensor("copy.npy", q);
+//   NamedTensors all = read_safetensors("qkv.safetensors");  // name -> tensor, in header order
+//   FileTensor k = read_tensor("qkv.safetensors:k");
+//   ConstTensor<4> view = q.view<4>("q");                    // [1, 1, q_len, d_k] of a matrix
+//   write_tensor("copy.npy", q);
 //
 // Files are hostile input: every length is checked against the bytes there are before anything is
 // allocated or read, and a file that is truncated, corrupt, oversized or contradicts itself is

@@ -2,8 +2,8 @@
 // matrices, which mask; everything else has defaults.
 //
 //   std::vector<Problem> problems;
-//   std::optional<Case> c = parse_case(text, "three-tokens", problems);   // all problems, by field
-//   path if (c) { std::vector<Step> list = case_steps(*c); Trace trace = run_case(*c); }
+//   std::optional<Case> c = parse_case(text, "three-tokens", problems);  // all, by field path
+//   if (c) { std::vector<Step> list = case_steps(*c); Trace trace = run_case(*c); }
 #pragma once
 
 #include <cstdint>
@@ -146,10 +146,9 @@ std::optional<index_t> find_row(const std::vector<std::string>& labels, std::str
 std::vector<Step> case_steps(const Case& c);
 // Runs it, keeping every value. Refuses (OptionError), naming the rows, a case whose empty_row is
 // EmptyRow::error and which has rows with no allowed key. With `feed` or `generate` (nn/generate.h)
-// the taps of later runs stand behind those of the first, called "step.1.weights",
-// "step.2.weights",
-// ...: one query row each; "step.1.k_cache" holds the keys of all rows so far. Inputs that later
-// runs share keep their names.
+// the taps of later runs stand behind those of the first, called "step.1.weights", then
+// "step.2.weights" and so on: one query row each; "step.1.k_cache" holds the keys of all rows so
+// far. Inputs that later runs share keep their names.
 Trace run_case(const Case& c);
 
 }  // namespace glasshead::wire
