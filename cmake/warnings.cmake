@@ -1,5 +1,5 @@
 # Warnings are errors. Nothing is fused behind our back: equal bits on every compiler depend on
-# -ffp-contract=off (docs/conventions.md, "The same bits").
+# -ffp-contract=off (docs/architecture.md, "The same bits").
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast
                     -Werror -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")

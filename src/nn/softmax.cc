@@ -8,7 +8,8 @@
 namespace glasshead::nn {
 namespace {
 
-constexpr std::size_t kBlock = 128;  // sums over an axis: DESIGN's order, blocks of 128 in order
+// Sums over an axis: blocks of 128, then in order, as in core/rows.h.
+constexpr std::size_t kBlock = 128;
 
 // One line of entries along the axis: `count` of them, `stride` apart.
 struct Line {

@@ -64,7 +64,7 @@ TEST(AllCases, f64_agrees_with_the_naive_reference) {
   });
 }
 
-// STYLE's bar: at most twice the error of plain three-pass f32, plus a few units of the values.
+// The bar: at most twice the error of plain three-pass f32, plus a few units of the values.
 TEST(AllCases, f32_is_at_most_twice_as_far_off_as_plain_f32) {
   for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
     SCOPED_TRACE(name(type));

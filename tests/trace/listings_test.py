@@ -1,7 +1,7 @@
 """The text form, character by character. Sources of the expected listings: three-tokens-causal,
 diff, explain and by-hand are the design's worked listings, computed by hand from softmax of
-(0, 1)/sqrt 2 and (1, 1, 2)/sqrt 2; the single numbers below are the tutorials' (WORKBENCH's table of
-items), recomputed with decimal arithmetic."""
+(0, 1)/sqrt 2 and (1, 1, 2)/sqrt 2; the single numbers below are the tutorials',
+recomputed with decimal arithmetic."""
 
 import json
 import tempfile
@@ -144,7 +144,7 @@ def check_check():
             run("two-heads", "-o", f"{folder}/x.{ending}")
 
 
-# WORKBENCH 4.2: what random scores do, unscaled, at d_k 4, 16, 64, 256. Two decimals of means over
+# What random scores do, unscaled, at d_k 4, 16, 64, 256. Two decimals of means over
 # other draws than ours: 0.02 is three times the means' own error.
 SWEEP = {4: (0.43, 0.32), 16: (0.68, 0.28), 64: (0.85, 0.18), 256: (0.92, 0.10)}
 
