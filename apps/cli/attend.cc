@@ -48,8 +48,8 @@ class Results {
     return nullptr;
   }
 
-  // Zeroed memory of the right type and shape.
-  void allocate(const AttentionCall& call) {
+  // Type and shape of each; no memory yet.
+  void plan(const AttentionCall& call) {
     const ConstTensor<4> q = call.q_view(), k = call.k_view(), v = call.v_view();
     // Weights and row states are kept as they are computed, not rounded to bf16 or f16.
     const DType compute = q.dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -69,6 +69,11 @@ class Results {
     set("dv", q.dtype, call.v.shape, call.v.shape.size());
   }
 
+  void allocate() {
+    for (Output& output : outputs_)
+      output.tensor = make_tensor(output.tensor.dtype, std::move(output.tensor.shape));
+  }
+
  private:
   void add(const char* flag, const char* name, const std::string& path) {
     if (!path.empty()) outputs_.push_back({flag, name, path, {}});
@@ -77,18 +82,25 @@ class Results {
     FileTensor* tensor = find(name);
     if (tensor == nullptr) return;
     while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
-    *tensor = make_tensor(dtype, std::move(shape));
+    *tensor = {dtype, std::move(shape), {}};
   }
 
   std::vector<Output> outputs_;
 };
 
-void run_forward(const AttentionCall& call, Results& results, FileTensor& out) {
+// `out` is null where only row states are wanted: they don't depend on v, so no column of it is
+// read.
+void run_forward(const AttentionCall& call, Results& results, FileTensor* out) {
   RowState rows;
   if (FileTensor* lse = results.find("lse")) rows.lse = writable<3>(*lse);
   if (FileTensor* max = results.find("row_max")) rows.max = writable<3>(*max);
   if (FileTensor* sum = results.find("row_sum")) rows.sum = writable<3>(*sum);
-  attend(call.q_view(), call.k_view(), call.v_view(), writable<4>(out), call.options, rows);
+  const ConstTensor<4> q = call.q_view();
+  ConstTensor<4> v = call.v_view();
+  if (out == nullptr) v.shape[3] = 0;
+  const MutableTensor<4> no_columns(nullptr, q.dtype, {q.shape[0], q.shape[1], q.shape[2], 0},
+                                    {0, 0, 0, 0});
+  attend(q, call.k_view(), v, out != nullptr ? writable<4>(*out) : no_columns, call.options, rows);
 }
 
 void run_weights(const AttentionCall& call, FileTensor& weights) {
@@ -143,17 +155,32 @@ void check_d_out(const FileTensor& d_out, const AttentionCall& call,
   throw OptionError("attend", std::move(problems));
 }
 
-// A printed result must be small; bf16 can't be written as .npy.
+// Without overflow: sizes of results are products of the inputs' that no file has to hold.
+double count(const std::vector<index_t>& shape) {
+  double elements = 1;
+  for (const index_t extent : shape) elements *= static_cast<double>(extent);
+  return elements;
+}
+
+// A printed result must be small, a written one fit a file; bf16 can't be written as .npy.
 void check_results(const AttentionCall& call, const std::vector<Output>& outputs,
                    std::vector<Problem>& problems) {
-  for (const Output& output : outputs)
-    if (output.path.ends_with(".npy") && output.tensor.dtype == DType::bf16)
-      problems.push_back({output.flag, output.path + ": " + output.name +
-                                           " is bf16, which has no .npy type; write .safetensors"});
-  index_t size = 1;
-  for (const index_t extent : out_shape(call)) size *= extent;
-  if (outputs.empty() && size > kMostPrinted)
-    problems.push_back({"-o", "missing; out has " + std::to_string(size) +
+  for (const Output& output : outputs) {
+    const FileTensor& tensor = output.tensor;
+    const std::string what = output.path + ": " + output.name;
+    if (output.path.ends_with(".npy") && tensor.dtype == DType::bf16)
+      problems.push_back(
+          {output.flag, what + " is bf16, which has no .npy type; write .safetensors"});
+    if (count(tensor.shape) * static_cast<double>(size_of(tensor.dtype)) >
+        static_cast<double>(kLargestFile))
+      problems.push_back({output.flag, what + " " + shape_text(tensor.shape) + " of " +
+                                           name(tensor.dtype) +
+                                           " is larger than 64 GiB, the most "
+                                           "that is written; compute it for fewer rows or heads"});
+  }
+  const std::vector<index_t> shape = out_shape(call);
+  if (outputs.empty() && count(shape) > static_cast<double>(kMostPrinted))
+    problems.push_back({"-o", "missing; out has " + number_text(count(shape), DType::f64) +
                                   " numbers, and at most " + std::to_string(kMostPrinted) +
                                   " are printed; give -o FILE"});
 }
@@ -169,26 +196,27 @@ void run(const AttendArgs& args) {
   if (!args.d_out.empty()) d_out = load_tensor("--d-out", args.d_out, 4, problems);
   if (!is_loaded) refuse(std::move(problems));
   if (d_out) check_d_out(*d_out, call, problems);
-  results.allocate(call);
+  results.plan(call);
   check_results(call, results.outputs(), problems);
   if (!problems.empty()) refuse(std::move(problems));
+  results.allocate();
 
   const bool is_printed = results.outputs().empty();
-  FileTensor spare;  // out, where no file takes it
+  FileTensor printed;
   FileTensor* out = results.find("out");
-  if (out == nullptr) {
+  if (is_printed) {
     std::vector<index_t> shape = out_shape(call);
     while (shape.size() > call.q.shape.size() && shape.front() == 1) shape.erase(shape.begin());
-    spare = make_tensor(call.q.dtype, std::move(shape));
-    out = &spare;
+    printed = make_tensor(call.q.dtype, std::move(shape));
+    out = &printed;
   }
   if (args.has_explain) std::fputs(explain(call).c_str(), stderr);
-  if (is_printed || out != &spare || results.find("lse") != nullptr ||
-      results.find("row_max") != nullptr || results.find("row_sum") != nullptr)
-    run_forward(call, results, *out);
+  if (out != nullptr || results.find("lse") != nullptr || results.find("row_max") != nullptr ||
+      results.find("row_sum") != nullptr)
+    run_forward(call, results, out);
   if (FileTensor* weights = results.find("weights")) run_weights(call, *weights);
   if (args.has_backward) run_backward(call, *d_out, results);
-  if (is_printed) write_result("", rows_text("out", *out));
+  if (is_printed) write_result("", rows_text("out", printed));
   write_outputs(std::move(results.outputs()));
 }
 
@@ -196,8 +224,13 @@ void add(CLI::App& command, int&) {
   auto args = std::make_shared<AttendArgs>();
   add_attention_flags(command, args->attention);
   const char* outputs = "Outputs (.npy or .safetensors; several may share a .safetensors file)";
+  const CLI::Validator named(
+      [](const std::string& path) {
+        return path.empty() ? std::string("is empty; a file's name is needed") : std::string();
+      },
+      "");
   const auto file = [&](const char* flag, std::string& path, const char* description) {
-    command.add_option(flag, path, description)->type_name("FILE")->group(outputs);
+    command.add_option(flag, path, description)->type_name("FILE")->check(named)->group(outputs);
   };
   file("-o,--out", args->out,
        "Write out [batch, heads, q_len, d_v], in q's type; with no output file out is printed");
@@ -211,7 +244,7 @@ void add(CLI::App& command, int&) {
   command.add_flag("--backward", args->has_backward, "Compute gradients from --d-out")
       ->group(gradients);
   const auto gradient = [&](const char* flag, std::string& path, const char* description) {
-    command.add_option(flag, path, description)->type_name("FILE")->group(gradients);
+    command.add_option(flag, path, description)->type_name("FILE")->check(named)->group(gradients);
   };
   gradient("--d-out", args->d_out, "Read the gradient of a loss with respect to out");
   gradient("--dq", args->dq, "Write the gradient with respect to q, in q's type and shape");

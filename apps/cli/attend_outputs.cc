@@ -1,14 +1,28 @@
 #include "cli/attend_outputs.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/values.h"
 
 namespace glasshead::cli {
+namespace {
 
-void check_paths(const std::vector<Output>& outputs, std::vector<Problem>& problems) {
+// Whether two paths name one file, there already or not: r.npy and ./r.npy, a link and its target.
+bool is_same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // a path that can't be resolved fails when it is written
+  return a == b || fs::weakly_canonical(fs::absolute(a, error), error) ==
+                       fs::weakly_canonical(fs::absolute(b, error), error);
+}
+
+}  // namespace
+
+void check_paths(std::vector<Output>& outputs, std::vector<Problem>& problems) {
   for (std::size_t n = 0; n < outputs.size(); ++n) {
-    const Output& output = outputs[n];
+    Output& output = outputs[n];
+    for (std::size_t other = 0; other < n; ++other)
+      if (is_same_file(outputs[other].path, output.path)) output.path = outputs[other].path;
     const bool is_npy = output.path.ends_with(".npy");
     if (!is_npy && !output.path.ends_with(".safetensors"))
       problems.push_back({output.flag, output.path + ": must end in .npy or .safetensors"});

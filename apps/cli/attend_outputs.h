@@ -17,8 +17,9 @@ struct Output {
   FileTensor tensor;
 };
 
-// Paths that cannot be written: a wrong ending, one .npy file for two outputs.
-void check_paths(const std::vector<Output>& outputs, std::vector<Problem>& problems);
+// Paths that cannot be written: a wrong ending, one .npy file for two outputs. Two ways to write
+// one file's path become the first.
+void check_paths(std::vector<Output>& outputs, std::vector<Problem>& problems);
 void write_outputs(std::vector<Output> outputs);
 
 // Rows of numbers, aligned by column, each number as short as reads back the same; a heading for

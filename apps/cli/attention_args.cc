@@ -24,6 +24,7 @@ void add_text(CLI::App& command, const char* flag, Text& value, const char* type
       });
   option->description(description)->group(group)->type_name(type)->expected(is_optional ? 0 : 1, 1);
   option->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  if (!is_optional) option->allow_extra_args(false);  // a stray word is named, not taken as a value
 }
 
 bool is_file(const std::string& text) {
@@ -179,14 +180,17 @@ std::optional<Ids> read_ids(const std::string& flag, const std::string& text, Pr
   }
   const std::optional<FileTensor> file = load_tensor(flag, text, 2, problems);
   if (!file) return std::nullopt;
-  if (file->dtype != DType::i64) {
+  Ids ids{file->shape.size() == 2 ? file->shape[0] : 1, {}};
+  if (file->dtype == DType::i64) {
+    const auto* first = reinterpret_cast<const index_t*>(file->bytes.data());
+    ids.values.assign(first, first + file->size());
+  } else if (file->dtype == DType::u8) {  // integers of one byte
+    for (const std::byte id : file->bytes) ids.values.push_back(std::to_integer<index_t>(id));
+  } else {
     problems.push_back({flag, text + ": holds " + std::string(name(file->dtype)) +
                                   "; the numbers of documents are integers"});
     return std::nullopt;
   }
-  Ids ids{file->shape.size() == 2 ? file->shape[0] : 1, {}};
-  const auto* first = reinterpret_cast<const index_t*>(file->bytes.data());
-  ids.values.assign(first, first + file->size());
   return ids;
 }
 

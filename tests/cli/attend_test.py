@@ -63,6 +63,32 @@ class Results(Small):
         self.assertIn("-o: missing; out has 1001 numbers", self.refused(
             "attend", "--q", q, "--k", q, "--v", q))
 
+    def test_a_result_beyond_a_file_is_named_before_memory_is_asked_for(self):
+        long = self.npy("long", [[0]] * 100_000)
+        said = self.refused("attend", "--q", long, "--k", long, "--v", long, "--weights", "w.npy")
+        self.assertIn("--weights: w.npy: weights [100000, 100000] of f64 is larger than 64 GiB", said)
+        # no key, so that files without data ask for 2^70 numbers
+        k = self.npy("k0", [], shape=(1, 1, 0, 1))
+        v = self.npy("v0", [], shape=(1, 1, 0, 2**59))
+        q = self.npy("q", [[[[0]] * 2**11]])
+        no_keys = ["--q", q, "--k", k, "--v", v]
+        self.assertIn("-o: o.npy: out [1, 1, 2048, 576460752303423488] of f64 is larger than 64 GiB",
+                      self.refused("attend", *no_keys, "-o", "o.npy"))
+        self.assertIn("-o: missing; out has", self.refused("attend", *no_keys))
+
+    def test_row_states_alone_need_no_memory_for_out(self):
+        k = self.npy("k0", [], shape=(1, 1, 0, 1))
+        v = self.npy("v0", [], shape=(1, 1, 0, 2**50))
+        self.run_command("attend", "--q", self.npy("q", [[[[0], [0]]]]), "--k", k, "--v", v,
+                         "--lse", "l.npy")
+        self.assertEqual(read_npy(self.path("l.npy"))[2], [[[-INF, -INF]]])
+
+    def test_two_spellings_of_a_path_are_one_file(self):
+        self.run_command("attend", *self.inputs, "-o", "r.safetensors", "--lse", "./r.safetensors")
+        self.assertEqual(set(read_safetensors(self.path("r.safetensors"))), {"out", "lse"})
+        self.assertIn("is also the file of -o", self.refused(
+            "attend", *self.inputs, "-o", "r.npy", "--lse", "./r.npy"))
+
     def test_ranks_and_type_of_a_result_are_those_of_the_input(self):
         for descr in ("<f8", "<f4", "<f2"):
             files = [self.npy(n, [[x]], descr) for n, x in (("q4", Q), ("k4", K), ("v4", V))]
@@ -173,6 +199,14 @@ class Masks(Small):
         ids = self.npy("ids", [0, 0, 1, 1], "<i8")
         self.seen(self.probe(4, 4, "--query-segments", ids, "--key-segments", ids),
                          [1.5, 1.5, 6, 6])
+
+    def test_segments_may_be_integers_of_any_size(self):
+        for descr, letter in (("|u1", "B"), ("<u2", "H"), ("|i1", "b")):
+            ids = lambda name, x: self.file(name, npy([], descr, shape=(len(x),)) + struct.pack(
+                f"<{len(x)}{letter}", *x))
+            got = self.attend("--query-segments", ids("q1.npy", [7, 9]),
+                              "--key-segments", ids("k1.npy", [7, 9, 9]))
+            self.close(got, [[1, 10], [2.5, 25]])
 
     def test_prefix(self):
         self.seen(self.probe(4, 4, "--prefix", "3"), [7 / 3, 7 / 3, 7 / 3, 3.75])
@@ -341,6 +375,12 @@ class Refusals(Small):
         self.assertIn("rank 4 or less is needed", said)
         said = self.refused("attend", *self.inputs, "--mask", self.npy("m2", [True, False], "|b1"))
         self.assertIn("mask", said)
+
+    def test_an_empty_name_of_a_file_and_a_stray_word_are_not_overlooked(self):
+        for flag in ("-o", "--lse", "--weights"):
+            self.assertIn("is empty", self.refused("attend", *self.inputs, flag, ""))
+        self.assertIn("is empty", self.refused("attend", *self.inputs, "--backward", "--d-out", ""))
+        self.assertIn("stray: not expected here", self.refused("attend", *self.inputs, "stray"))
 
     def test_a_refused_call_writes_nothing(self):
         self.refused("attend", *self.inputs, "-o", "r.npy", "--softcap", "-1")
