@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/values.h"
 #include "wire/render.h"
 
 namespace glasshead::cli {
@@ -57,7 +58,13 @@ void add(CLI::App& command, int& exit_code) {
   auto args = std::make_shared<WorksheetArgs>();
   command
       .add_option("--seed", args->options.seed, "Which sheet; the same number gives the same one")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return parse_seed(text) ? std::string()
+                                    : "found '" + text + "'; a whole number below 2^64 is needed";
+          },
+          ""));
   command
       .add_option("--level", args->options.level,
                   "1: one head (the default); 2: causal and padding; 3: two heads and W_O")
