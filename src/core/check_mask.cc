@@ -107,9 +107,10 @@ void check_broadcast(const std::string& where, const Broadcast& values, const Pa
     has_elements = has_elements && shape[axis] != 0;
     if (shape[axis] == 1 || shape[axis] == full[at]) continue;
     is_sound = false;
-    findings.shape(where, fmt::format("axis {} has {} where {} or 1 is right ({} {}, aligned at "
+    findings.shape(where, fmt::format("axis {} has {} where {} is right ({} {}, aligned at "
                                       "the right to [batch, heads, q_len, kv_len] = {})",
-                                      kPairAxes[at], shape[axis], full[at], where,
+                                      kPairAxes[at], shape[axis],
+                                      full[at] == 1 ? "1" : fmt::format("{} or 1", full[at]), where,
                                       shape_text(shape), pairs_text(pairs)));
   }
   if (!is_sound || !has_elements) return;

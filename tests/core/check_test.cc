@@ -87,6 +87,8 @@ TEST(Check, refuses_masks_that_do_not_fit) {
              "mask.allowed", "axis q_len has 2 where 3 or 1 is right");
   expect_one([](AttentionOptions& o) { o.mask = mask_of({2}, {1, 1}); }, "mask.allowed",
              "axis kv_len has 2 where 3 or 1 is right");
+  expect_one([](AttentionOptions& o) { o.mask = mask_of({2, 1, 1}, {1, 1}); }, "mask.allowed",
+             "axis heads has 2 where 1 is right");
   expect_one(
       [](AttentionOptions& o) {
         Broadcast five = broadcast_of({1, 1, 3, 3}, std::vector<double>(9, 1.0), DType::u8);
@@ -210,6 +212,17 @@ TEST(Check, absurd_sizes_are_refused_without_overflow) {
   }
   const ConstTensor<4> far(&x, DType::f64, {1, 1, 3, 1}, {0, 0, kHuge, 0});
   EXPECT_TRUE(says(check(one, far, far), "k", "larger than 64-bit addresses"));
+}
+
+TEST(Check, no_row_is_looked_for_where_there_is_none) {
+  constexpr index_t kMany = index_t{1} << 59;  // bytes to hold them all there can't be
+  AttentionOptions options;
+  options.empty_row = EmptyRow::error;
+  const auto tensor = [](index_t batch, index_t heads) {
+    return ConstTensor<4>(nullptr, DType::f64, {batch, heads, kMany, 1}, {0, 0, 0, 0});
+  };
+  EXPECT_TRUE(check(tensor(0, 1), tensor(0, 1), tensor(0, 1), options).empty());
+  EXPECT_TRUE(check(tensor(1, 0), tensor(1, 0), tensor(1, 0), options).empty());
 }
 
 TEST(Check, refuses_null_and_misaligned_data) {
