@@ -1,4 +1,6 @@
 // Whether a case fits together: nn's findings, and the case's own, under its field paths.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "nn/generate.h"
@@ -30,9 +32,27 @@ std::string path_of(const Case& c, const std::string& where) {
 
 bool is_maskless(const AttentionOptions& options) { return options.mask.parts().empty(); }
 
+// A trace keeps every matrix of scores and weights whole: a short file of many rows would ask for
+// more memory than there is.
+void check_pairs(const Case& c, CaseReader& read) {
+  constexpr index_t kMostPairs = index_t{1} << 24;  // 4096 x 4096: 128 MiB a matrix
+  const auto queries = static_cast<index_t>(c.query_labels.size());
+  auto keys = static_cast<index_t>(c.key_labels.size());
+  for (const auto& [name, tensor] : c.inputs)
+    if (name == "context") keys = std::max(keys, tensor.shape[0]);
+  index_t heads = 0;  // of all blocks
+  for (const nn::Block& block : c.network.blocks)
+    heads += block.attention.heads + (block.cross_attention ? block.cross_attention->heads : 0);
+  if (keys == 0 || heads * queries <= kMostPairs / keys) return;
+  read.problem("attention", fmt::format("{} heads x {} queries x {} keys are more than {} scores; "
+                                        "glasshead attend takes longer sequences",
+                                        heads, queries, keys, kMostPairs));
+}
+
 }  // namespace
 
 void check_case(const Case& c, CaseReader& read) {
+  check_pairs(c, read);
   // A row with no allowed key is a matter of running the case, not of reading it.
   nn::Network network = c.network;
   for (nn::Block& block : network.blocks) {

@@ -110,6 +110,24 @@ TEST(CaseFormat, a_case_beyond_the_limits_is_refused_with_the_limit) {
   EXPECT_NE(problems[0].what.find("64 MiB"), std::string::npos);
 }
 
+TEST(CaseFormat, a_short_case_of_very_many_scores_is_refused) {
+  const auto problems_of = [](index_t rows, index_t heads) {
+    std::string text = R"({"schema": "glasshead.case/1", "attention": {"heads": )" +
+                       std::to_string(heads) + R"(}, "X": [[1, 1])";
+    for (index_t n = 1; n < rows; ++n) text += ",[1, 1]";
+    std::vector<Problem> problems;
+    parse_case(text + "]}", "long", problems);
+    return problems;
+  };
+  EXPECT_TRUE(problems_of(4096, 1).empty());
+  for (const auto& [rows, heads] : {std::pair<index_t, index_t>{4097, 1}, {3000, 2}}) {
+    const std::vector<Problem> problems = problems_of(rows, heads);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_EQ(problems[0].where, "attention");
+    EXPECT_NE(problems[0].what.find("more than 16777216 scores"), std::string::npos);
+  }
+}
+
 TEST(CaseFormat, of_very_many_problems_the_first_are_listed_and_the_rest_counted) {
   std::string row = "[";
   for (int n = 0; n < 500; ++n) row += n == 0 ? "null" : ",null";
