@@ -5,24 +5,9 @@
 #include <string_view>
 
 #include "glasshead/error.h"
+#include "small_case.h"
 #include "wire/case.h"
 #include "wire/case_values.h"
-
-namespace {
-
-// Whether a run is a matter of microseconds: a few thousand pairs, short vectors.
-bool is_small(const glasshead::wire::Case& c) {
-  constexpr std::size_t kMostRows = 64;
-  constexpr std::size_t kMostNumbers = 4096;
-  constexpr glasshead::index_t kMostTokens = 8;
-  std::size_t numbers = 0;
-  for (const auto& input : c.inputs) numbers += input.second.values.size();
-  return numbers <= kMostNumbers && c.query_labels.size() <= kMostRows &&
-         c.key_labels.size() <= kMostRows && c.generate <= kMostTokens &&
-         c.network.blocks.size() <= 4;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glasshead;
@@ -31,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (c.has_value() != problems.empty()) std::abort();  // refused without a reason, or both
   for (const Problem& problem : problems)
     if (problem.where.empty() || problem.what.empty()) std::abort();
-  if (!c || !is_small(*c)) return 0;
+  if (!c || !fuzz::is_small(*c)) return 0;
   try {
     if (wire::run_case(*c).steps.size() < wire::case_steps(*c).size()) std::abort();
     for (const wire::Claim& claim : c->claims) wire::check_claim(*c, claim);
