@@ -377,6 +377,11 @@ std::optional<ChosenMistake> choose_mistake(std::string_view text, std::vector<P
     problems.push_back({"--mistake", std::string(id) + " takes no parameter"});
     return std::nullopt;
   }
+  if (chosen.parameter.empty()) {
+    problems.push_back({"--mistake", "no " + std::string(mistake->parameter) +
+                                         " after the colon (" + id_with_parameter(*mistake) + ")"});
+    return std::nullopt;
+  }
   return chosen;
 }
 

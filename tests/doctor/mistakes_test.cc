@@ -332,6 +332,10 @@ TEST(Mistakes, unknown_names_and_parameters_are_refused_with_the_list) {
   EXPECT_FALSE(choose_mistake("mask-befor", problems));
   EXPECT_NE(problems.at(0).what.find("mask-after"), std::string::npos);
   problems.clear();
+  EXPECT_FALSE(choose_mistake("mask-finite:", problems)) << "the default is for no colon at all";
+  ASSERT_FALSE(problems.empty());
+  EXPECT_NE(problems.back().what.find("no V after the colon"), std::string::npos);
+  problems.clear();
   EXPECT_FALSE(choose_mistake("mask-after:2", problems));
   EXPECT_EQ(problems.size(), 1U);
   const Outcome outcome = make("scale-other:much", three_tokens_causal());
