@@ -24,7 +24,7 @@ inline std::optional<index_t> checked_add(index_t a, index_t b) {
 inline std::optional<index_t> checked_size(std::span<const index_t> shape) {
   index_t size = 1;
   bool has_zero = false;
-  for (index_t extent : shape) {
+  for (const index_t extent : shape) {
     if (extent < 0) return std::nullopt;
     if (extent == 0)
       has_zero = true;

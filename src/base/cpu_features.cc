@@ -37,7 +37,7 @@ bool bit(unsigned value, int number) { return ((value >> number) & 1U) != 0; }
 // XCR0: which registers the operating system saves.
 std::uint64_t saved_registers() {
   if (!bit(cpuid(1).ecx, 27)) return 0;  // OSXSAVE
-  unsigned low = 0, high = 0;
+  unsigned low = 0, high = 0;  // NOLINT(misc-const-correctness): the instruction writes both
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (std::uint64_t{high} << 32) | low;
 }

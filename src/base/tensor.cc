@@ -38,8 +38,9 @@ double widen_bits(std::uint16_t bits, const Small& format) {
     const double value = static_cast<double>(fraction) * unit;
     return sign != 0 ? -value : value;
   }
-  const auto bias = static_cast<std::uint64_t>(format.least_exponent - 1 + kExponentBias);
-  return std::bit_cast<double>(sign | ((exponent + bias) << kFractionBits) | (fraction << top));
+  const int bias = format.least_exponent - 1 + kExponentBias;
+  const std::uint64_t biased = exponent + static_cast<std::uint64_t>(bias);
+  return std::bit_cast<double>(sign | (biased << kFractionBits) | (fraction << top));
 }
 
 // Rounds the 53-bit significand once, in integers: going through f32 would round twice.

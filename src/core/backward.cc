@@ -172,7 +172,7 @@ void check_d_out(const ConstTensor<4>& d_out, const std::array<index_t, 4>& shap
     return;
   }
   bool has_elements = true;
-  for (index_t extent : shape) has_elements = has_elements && extent > 0;
+  for (const index_t extent : shape) has_elements = has_elements && extent > 0;
   if (!has_elements) return;
   if (!spans_memory(d_out.shape, d_out.strides, d_out.dtype))
     findings.shape("d_out", "its strides reach beyond 64-bit addresses");

@@ -97,7 +97,7 @@ void check_inputs(const Inputs& inputs) {
 
 bool reads_once(const std::vector<std::size_t>& reads, std::size_t value) {
   std::size_t times = 0;
-  for (std::size_t read : reads) times += read == value ? 1 : 0;
+  for (const std::size_t read : reads) times += read == value ? 1 : 0;
   return times == 1;
 }
 
@@ -109,14 +109,14 @@ void run_over(std::span<const Step> list, const Wiring& wiring, std::vector<Trac
   for (std::size_t n = 0; n < list.size(); ++n) {
     const std::vector<std::size_t>& reads = wiring.reads[n];
     std::vector<const TraceTensor*> inputs;
-    for (std::size_t read : reads) inputs.push_back(&values[read]);
+    for (const std::size_t read : reads) inputs.push_back(&values[read]);
     StepArgs args{list[n], inputs};
     if (is_streaming && !reads.empty() && wiring.last_reader[reads[0]] == n &&
         reads_once(reads, reads[0]))
       args.spare = &values[reads[0]];
     TraceTensor value = list[n].op->run(args);
     if (is_streaming)
-      for (std::size_t read : reads)
+      for (const std::size_t read : reads)
         if (wiring.last_reader[read] == n) values[read] = {};
     if (sink) sink(list[n], value);
     if (!is_streaming || wiring.last_reader[first + n] != kNobody)

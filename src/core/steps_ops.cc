@@ -63,7 +63,7 @@ std::vector<index_t> without_last(std::vector<index_t> shape) {
 
 TraceTensor zeros(std::vector<index_t> shape) {
   std::size_t size = 1;
-  for (index_t extent : shape) size *= static_cast<std::size_t>(extent);
+  for (const index_t extent : shape) size *= static_cast<std::size_t>(extent);
   return {std::move(shape), std::vector<double>(size)};
 }
 

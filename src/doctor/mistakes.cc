@@ -391,7 +391,7 @@ std::optional<AppliedMistake> apply_mistake(const ChosenMistake& chosen, const S
   const Mistake& mistake = *chosen.mistake;
   const std::string where = chosen.name();
   AppliedMistake applied{steps, ""};
-  std::vector<Site> sites = find_sites(steps, right);
+  const std::vector<Site> sites = find_sites(steps, right);
   Verdict verdict = sites.empty() ? Verdict{Fit::absent, "there is no attention in it"} : Verdict{};
   bool has_any = false;
   for (const Site& site : sites) {

@@ -10,8 +10,8 @@
 namespace glasshead::formats {
 namespace {
 
-enum Key : std::size_t { kDescr, kFortranOrder, kShape, kKeys };
-constexpr std::array<std::string_view, kKeys> kKeyNames{"descr", "fortran_order", "shape"};
+enum Key : std::size_t { key_descr, key_fortran_order, key_shape, key_count };
+constexpr std::array<std::string_view, key_count> kKeyNames{"descr", "fortran_order", "shape"};
 
 // Reads forward through the text; a syntax error is final, a bad value is noted and passed over.
 class Parser {
@@ -22,7 +22,7 @@ class Parser {
   bool parse() {
     const std::size_t before = problems_.size();
     if (!dictionary()) return false;
-    for (std::size_t key = 0; key < kKeys; ++key)
+    for (std::size_t key = 0; key < key_count; ++key)
       if (!has_[key])
         problem("header", "the key '" + std::string(kKeyNames[key]) +
                               "' is missing; a header has descr, fortran_order and shape");
@@ -51,11 +51,11 @@ class Parser {
     skip_space();
     if (!take(':')) return syntax("':'");
     skip_space();
-    for (std::size_t key = 0; key < kKeys; ++key) {
+    for (std::size_t key = 0; key < key_count; ++key) {
       if (name != kKeyNames[key]) continue;
       if (has_[key]) problem("header", "the key " + shown(name) + " occurs twice");
       has_[key] = true;
-      return key == kDescr ? descr() : key == kFortranOrder ? fortran_order() : shape();
+      return key == key_descr ? descr() : key == key_fortran_order ? fortran_order() : shape();
     }
     problem("header",
             "the key " + shown(name) + " is unknown; a header has descr, fortran_order and shape");
@@ -172,7 +172,7 @@ class Parser {
   NpyHeader& header_;
   std::vector<Problem>& problems_;
   std::size_t at_ = 0;
-  std::array<bool, kKeys> has_{};
+  std::array<bool, key_count> has_{};
 };
 
 }  // namespace

@@ -129,6 +129,7 @@ bool parse_safetensors(std::span<const std::byte> bytes, NamedTensors& out,
   std::vector<SafetensorsEntry> entries;
   if (!formats::parse_safetensors_header(header, entries, problems)) return false;
   std::vector<const StoredType*> types;
+  types.reserve(entries.size());
   for (const SafetensorsEntry& entry : entries) types.push_back(check_entry(entry, problems));
   if (std::find(types.begin(), types.end(), nullptr) != types.end()) return false;
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + header.size());

@@ -54,8 +54,11 @@ class Decoder {
   void run(TraceTensor rows, Generation& generation) {
     const index_t count = rows.shape[0];
     NamedInputs inputs = inputs_;
-    for (auto& [tap, tensor] : inputs)
-      if (tap == rows_tap(network_)) tensor = std::move(rows);
+    for (auto& [tap, tensor] : inputs) {
+      if (tap != rows_tap(network_)) continue;
+      tensor = std::move(rows);
+      break;
+    }
     add_caches(generation, inputs);
     Walk walk(network_, shapes_of(inputs), CachedRows{done_});
     walk.run();

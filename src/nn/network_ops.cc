@@ -22,7 +22,7 @@ std::size_t count(index_t n) { return static_cast<std::size_t>(n); }
 
 TraceTensor zeros(std::vector<index_t> shape) {
   std::size_t size = 1;
-  for (index_t extent : shape) size *= count(extent);
+  for (const index_t extent : shape) size *= count(extent);
   return {std::move(shape), std::vector<double>(size)};
 }
 

@@ -8,11 +8,11 @@ Moments layer_norm(std::span<const double> x, std::span<const double> gain,
                    std::span<const double> bias, double eps, std::span<double> out) {
   const auto n = static_cast<double>(x.size());
   double sum = 0;
-  for (double value : x) sum += value;
+  for (const double value : x) sum += value;
   Moments moments;
   moments.mean = sum / n;
   double squares = 0;
-  for (double value : x) {
+  for (const double value : x) {
     const double away = value - moments.mean;
     squares += away * away;
   }
@@ -29,7 +29,7 @@ Moments layer_norm(std::span<const double> x, std::span<const double> gain,
 double rms_norm(std::span<const double> x, std::span<const double> gain, double eps,
                 std::span<double> out) {
   double squares = 0;
-  for (double value : x) squares += value * value;
+  for (const double value : x) squares += value * value;
   const double r = 1 / std::sqrt(squares / static_cast<double>(x.size()) + eps);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double y = x[i] * r;

@@ -92,7 +92,7 @@ RopeTable rope_table(const Rope& rope, index_t d, double position) {
   const std::vector<double> frequencies = rope_frequencies(rope, d);
   const double amplitude = rope.yarn ? yarn_amplitude(*rope.yarn) : 1;
   RopeTable table;
-  for (double frequency : frequencies) {
+  for (const double frequency : frequencies) {
     table.cos.push_back(math::cos(position * frequency) * amplitude);
     table.sin.push_back(math::sin(position * frequency) * amplitude);
   }
