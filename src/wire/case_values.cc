@@ -25,7 +25,7 @@ Rows rows_of(const TraceTensor& tensor) {
   rows.length = rows.shape.back();
   rows.shape.pop_back();
   rows.count = 1;
-  for (index_t extent : rows.shape) rows.count *= extent;
+  for (const index_t extent : rows.shape) rows.count *= extent;
   return rows;
 }
 
@@ -114,10 +114,10 @@ TraceTensor single(double x) { return {{}, {x}}; }
 TraceTensor standard_deviation(const TraceTensor& tensor) {
   const auto count = static_cast<double>(tensor.values.size());
   double mean = 0;
-  for (double x : tensor.values) mean += x;
+  for (const double x : tensor.values) mean += x;
   mean /= count;
   double sum = 0;
-  for (double x : tensor.values) sum += (x - mean) * (x - mean);
+  for (const double x : tensor.values) sum += (x - mean) * (x - mean);
   return single(std::sqrt(sum / count));
 }
 
@@ -279,7 +279,7 @@ ClaimResult check_claim(const Case& c, const Claim& claim) {
     const auto old = before ? numbers_at(*before, claim.index) : std::nullopt;
     holds = old && *old == *numbers;
   } else if (claim.between) {
-    for (double x : *numbers)
+    for (const double x : *numbers)
       holds = holds && x >= claim.between->first && x <= claim.between->second;
   } else {
     holds = claim.is.size() == numbers->size();

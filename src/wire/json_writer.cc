@@ -186,13 +186,13 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
 
 JsonWriter& JsonWriter::values(std::span<const double> numbers) {
   begin_array();
-  for (double x : numbers) value(x);
+  for (const double x : numbers) value(x);
   return end_array();
 }
 
 JsonWriter& JsonWriter::values(std::span<const index_t> numbers) {
   begin_array();
-  for (index_t x : numbers) value(x);
+  for (const index_t x : numbers) value(x);
   return end_array();
 }
 

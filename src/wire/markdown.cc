@@ -73,7 +73,7 @@ std::string table_text(const Table& table) {
 }
 
 std::string section_text(const Section& section, const MarkdownOptions& options) {
-  std::string title = section.number > 0 ? fmt::format("{} ", section.number) : std::string();
+  const std::string title = section.number > 0 ? fmt::format("{} ", section.number) : std::string();
   std::string out = "### " + title + markdown_escape(section.title) + "\n\n";
   std::string words = markdown_escape(section.formula);
   for (const std::string* more : {&section.remark, &section.shape})
