@@ -268,9 +268,17 @@ TraceTensor run_dropped(const StepArgs& args) {
   return kept;
 }
 
+// Whether a row that has a key can have nothing but weights of 0: a sink takes all of it, or all of
+// it is dropped. Without either such a row has no score above -inf, and is empty.
+bool may_lose_all(const StepArgs& args) {
+  const AttentionOptions* options = args.step.options.get();
+  return options != nullptr && (!options->sinks.empty() || options->dropout.p > 0);
+}
+
 // The keys that count for a row of `out`: all but those that are hidden and have weight 0. (Where
-// an edited list has lost its mask, a hidden key has a weight and is added.)
-void counting_keys(const MaskPlan& plan, index_t b, index_t h, index_t i,
+// an edited list has lost its mask, a hidden key has a weight and is added.) A key of weight 0 that
+// is seen counts: 0 times NaN is NaN, never a silent 0. In an empty row none does.
+void counting_keys(const StepArgs& args, const MaskPlan& plan, index_t b, index_t h, index_t i,
                    std::span<const double> weights, std::vector<std::uint8_t>& counts) {
   plan.fill_row(b, h, i, {0, static_cast<index_t>(weights.size())}, counts.data());
   bool is_zero = true;
@@ -279,7 +287,7 @@ void counting_keys(const MaskPlan& plan, index_t b, index_t h, index_t i,
     is_zero = false;
     counts[j] = 1;
   }
-  if (is_zero) std::fill(counts.begin(), counts.end(), std::uint8_t{0});
+  if (is_zero && !may_lose_all(args)) std::fill(counts.begin(), counts.end(), std::uint8_t{0});
 }
 
 TraceTensor run_out(const StepArgs& args) {
@@ -296,7 +304,7 @@ TraceTensor run_out(const StepArgs& args) {
   double* next = out.values.data();
   for_each_row(w, [&](index_t b, index_t h, index_t i) {
     const double* weights = args.inputs[0]->values.data() + w.at(b, h, i);
-    counting_keys(plan, b, h, i, {weights, static_cast<std::size_t>(w.columns)}, counts);
+    counting_keys(args, plan, b, h, i, {weights, static_cast<std::size_t>(w.columns)}, counts);
     const index_t g = h / (w.heads / v.heads);
     const auto value = [&](index_t j) {
       return Strided<double>{args.inputs[1]->values.data() + v.at(b, g, j), 1};

@@ -1,6 +1,7 @@
 // The steps beside `attend`, in f64: the same formula, but `attend` scales q and the steps scale
 // the product, so that they differ by roundings.
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -75,6 +76,47 @@ TEST(StepsAndAttend, agree_on_rows_without_a_key) {
   AttentionOptions options;
   options.mask = Mask::key_lengths({0, 2});
   expect_equal_to_attend(options, 3, 4);
+}
+
+// A weight of 0 times NaN is NaN: what a row sees is never left out in silence.
+void expect_nan_in_both(const AttentionOptions& options) {
+  const Tensor<double, 4> q = waves({1, 1, 1, 2}, 1), k = waves({1, 1, 2, 2}, 1);
+  Tensor<double, 4> v({1, 1, 2, 1});
+  v.data()[1] = std::nan("");
+  Tensor<double, 4> out({1, 1, 1, 1});
+  attend(q, k, v, out, options);
+  EXPECT_TRUE(std::isnan(out.data()[0]));
+  EXPECT_TRUE(std::isnan(attend_traced(q, k, v, options).at("out").values[0]));
+}
+
+TEST(StepsAndAttend, agree_that_nan_beside_a_sink_that_takes_all_is_seen) {
+  AttentionOptions options;
+  options.sinks = {1e6};
+  expect_nan_in_both(options);
+}
+
+TEST(StepsAndAttend, agree_that_nan_is_seen_where_every_weight_is_dropped) {
+  AttentionOptions options;
+  options.dropout = {.p = 1 - 0x1p-53, .seed = 1};
+  expect_nan_in_both(options);
+}
+
+TEST(StepsAndAttend, agree_that_rows_without_a_key_see_no_nan) {
+  const Tensor<double, 4> q = waves({1, 1, 1, 2}, 1), k = waves({1, 1, 2, 2}, 1);
+  Tensor<double, 4> v({1, 1, 2, 1});
+  v.data()[0] = v.data()[1] = std::nan("");
+  AttentionOptions hidden, beside_a_sink, through_the_data;
+  hidden.mask = beside_a_sink.mask = Mask::key_lengths({0});
+  beside_a_sink.sinks = {0};
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> bias{-infinity, -infinity};
+  through_the_data.bias = Bias::dense(Broadcast(ConstTensor<1>(bias.data(), DType::f64, {2}, {1})));
+  for (const AttentionOptions& options : {hidden, beside_a_sink, through_the_data}) {
+    Tensor<double, 4> out({1, 1, 1, 1});
+    attend(q, k, v, out, options);
+    EXPECT_EQ(out.data()[0], 0);
+    EXPECT_EQ(attend_traced(q, k, v, options).at("out").values[0], 0);
+  }
 }
 
 TEST(StepsAndAttend, both_refuse_what_check_refuses) {
