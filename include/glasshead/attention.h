@@ -102,7 +102,7 @@ struct RowRange {
 
 // Weights before dropout, exp(s - max)/sum recomputed from q, k: weights [batch, head_end -
 // head_begin, row_end - row_begin, kv_len]; exactly 0 where hidden. Same arithmetic and errors as
-// attend.
+// attend; weights must not overlap q or k (found as there).
 void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
                        const AttentionOptions& options, const RowRange& range,
                        const MutableTensor<4>& weights);
@@ -113,8 +113,9 @@ void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
 //     ds'_ij = ds_ij (1 - tanh(s'_ij / softcap)^2)         s' before softcap
 //     dq_i = scale * sum_j ds'_ij k_j        dk_j = scale * sum_i ds'_ij q_i
 // dq, dk, dv have the shapes of q, k, v; dk and dv are summed over the query heads that share a
-// key/value head. Computes in f64 whatever the dtype, rounding once to that of dq, dk, dv. Rows
-// without a key give 0; so does a pair whose score is -inf through the data.
+// key/value head. They must not overlap d_out, q, k, v or each other (found as by attend). Computes
+// in f64 whatever the dtype, rounding once to that of dq, dk, dv. Rows without a key give 0; so
+// does a pair whose score is -inf through the data.
 struct Gradients {
   MutableTensor<4> dq, dk, dv;
 };

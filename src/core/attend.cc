@@ -85,35 +85,23 @@ void check_state(const char* where, const MutableTensor<3>& tensor, const Shape3
   check_writable<3>(where, tensor, shape, {"batch", "heads", "q_len"}, findings);
 }
 
-// The slip that can be told for certain: writing in place. Views may interleave in one buffer.
-void check_in_place(const char* where, const void* written, const CallInputs& inputs,
-                    Findings& findings) {
-  if (written == nullptr) return;
-  const auto check_one = [&](const char* name, const ConstTensor<4>* read) {
-    if (read == nullptr || read->data != written) return;
-    findings.option(where, std::string("shares its memory with ") + name +
-                               "; results need memory of their own");
-  };
-  check_one("q", inputs.q);
-  check_one("k", inputs.k);
-  check_one("v", inputs.v);
-}
-
 }  // namespace
 
 void attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
             const MutableTensor<4>& out, const AttentionOptions& options, const RowState& rows) {
-  const CallInputs inputs{&q, &k, &v};
   Findings findings;
-  check_call(inputs, options, findings);
+  check_call({&q, &k, &v}, options, findings);
   const Shape3 state{q.shape[0], q.shape[1], q.shape[2]};
   check_writable<4>("out", out, {state[0], state[1], state[2], v.shape[3]}, kOutAxes, findings);
-  check_in_place("out", out.data, inputs, findings);
   check_state("rows.max", rows.max, state, findings);
   check_state("rows.sum", rows.sum, state, findings);
   check_state("rows.lse", rows.lse, state, findings);
-  for (const MutableTensor<3>* tensor : {&rows.max, &rows.sum, &rows.lse})
-    check_in_place("rows", tensor->data, inputs, findings);
+  check_apart({{"q", q.data}, {"k", k.data}, {"v", v.data}},
+              {{"out", out.data},
+               {"rows.max", rows.max.data},
+               {"rows.sum", rows.sum.data},
+               {"rows.lse", rows.lse.data}},
+              findings);
   refuse("attend", findings);
 
   EmptyRows empty;

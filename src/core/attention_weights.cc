@@ -57,6 +57,7 @@ void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
                        range.row_end - range.row_begin, k.shape[2]},
                       kPairAxes, findings);
   }
+  check_apart({{"q", q.data}, {"k", k.data}}, {{"weights", weights.data}}, findings);
   refuse("attention_weights", findings);
 
   EmptyRows empty;

@@ -191,6 +191,9 @@ void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const
   check_writable<4>("dq", gradients.dq, q.shape, kQueryAxes, findings);
   check_writable<4>("dk", gradients.dk, k.shape, kKeyAxes, findings);
   check_writable<4>("dv", gradients.dv, v.shape, kValueAxes, findings);
+  check_apart({{"d_out", d_out.data}, {"q", q.data}, {"k", k.data}, {"v", v.data}},
+              {{"dq", gradients.dq.data}, {"dk", gradients.dk.data}, {"dv", gradients.dv.data}},
+              findings);
   refuse("attend_backward", findings);
 
   if (k.shape[0] == 0 || k.shape[1] == 0) return;  // no element to write

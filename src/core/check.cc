@@ -176,6 +176,7 @@ void check_query_start(const AttentionOptions& options, index_t q_len, index_t k
 
 void check_empty_rows(const AttentionOptions& options, const PairShape& pairs, Findings& findings) {
   if (options.empty_row != EmptyRow::error) return;
+  if (!options.sinks.empty()) return;                                    // every row has its sink
   if (pairs.batch == 0 || pairs.heads == 0 || pairs.q_len == 0) return;  // kv_len may be anything
   const MaskPlan plan(options, pairs);
   std::vector<std::uint8_t> flags(static_cast<std::size_t>(pairs.kv_len));

@@ -72,6 +72,20 @@ template void check_writable(const std::string&, const MutableTensor<4>&,
                              const std::array<index_t, 4>&, const std::array<const char*, 4>&,
                              Findings&);
 
+void check_apart(std::initializer_list<NamedData> read, std::initializer_list<NamedData> written,
+                 Findings& findings) {
+  std::vector<NamedData> taken(read);
+  for (const NamedData& result : written) {
+    if (result.data == nullptr) continue;
+    for (const NamedData& other : taken) {
+      if (other.data == result.data)
+        findings.option(result.name, std::string("shares its memory with ") + other.name +
+                                         "; results need memory of their own");
+    }
+    taken.push_back(result);
+  }
+}
+
 void EmptyRows::add(index_t b, index_t h, index_t i) {
   if (rows.size() < kRowsNamed) rows.push_back({b, h, i});
   ++count;

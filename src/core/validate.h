@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <string>
 
 #include "core/findings.h"
@@ -56,6 +57,16 @@ void check_writable(const std::string& where, const MutableTensor<Rank>& tensor,
                     const std::array<index_t, ConstTensor<Rank>::kRank>& shape,
                     const std::array<const char*, ConstTensor<Rank>::kRank>& axes,
                     Findings& findings);
+
+// Where a tensor begins, under its name; null where there is none.
+struct NamedData {
+  const char* name;
+  const void* data;
+};
+// Results must not begin where an input or an earlier result does: the slip that can be told for
+// certain, since views may interleave in one buffer.
+void check_apart(std::initializer_list<NamedData> read, std::initializer_list<NamedData> written,
+                 Findings& findings);
 
 // f64 computes in f64; f32, bf16 and f16 compute in f32.
 inline DType compute_type(DType input) { return input == DType::f64 ? DType::f64 : DType::f32; }

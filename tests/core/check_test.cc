@@ -197,6 +197,18 @@ TEST(Check, lists_the_rows_without_a_key_under_error) {
                    "empty_row", "and 30 more"));
 }
 
+TEST(Check, a_row_with_a_sink_is_not_empty) {
+  Attention call = sizes({1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 2});
+  call.options.mask = Mask::key_lengths({0});
+  call.options.empty_row = EmptyRow::error;
+  EXPECT_TRUE(says(problems_of(call), "empty_row", "4 rows have no allowed key"));
+  call.options.sinks = {0, -1};
+  EXPECT_TRUE(problems_of(call).empty());
+  const Result result = run(call, DType::f64);  // the sink takes everything
+  EXPECT_EQ(result.out.x, std::vector<double>(8, 0.0));
+  EXPECT_EQ(result.lse.x, (std::vector<double>{0, 0, -1, -1}));
+}
+
 TEST(Check, absurd_sizes_are_refused_without_overflow) {
   constexpr index_t kHuge = index_t{1} << 62;
   double x = 0;
@@ -260,6 +272,55 @@ TEST(Check, attend_throws_what_check_finds_and_what_is_wrong_with_its_outputs) {
   EXPECT_THROW(attend(q.view(), k.view(), k.view(), repeated), OptionError);
   Stored both(Block({1, 1, 2, 2}, 0.0), DType::f64);
   EXPECT_THROW(attend(both.view(), k.view(), k.view(), both.mutable_view()), OptionError);
+}
+
+TEST(Check, results_that_begin_where_an_input_or_another_result_does_are_refused) {
+  const Stored q(Block({1, 1, 2, 2}, 1.0), DType::f64);
+  Stored k(Block({1, 1, 2, 2}, 1.0), DType::f64);
+  Stored out(Block({1, 1, 2, 2}, 0.0), DType::f64);
+  const auto problems_with = [](const auto& call) {
+    try {
+      call();
+    } catch (const OptionError& error) {
+      return error.problems();
+    }
+    return std::vector<Problem>{};
+  };
+  const auto row_at = [](const MutableTensor<4>& t) {
+    return MutableTensor<3>(t.data, t.dtype, {1, 1, 2}, {2, 2, 1});
+  };
+  Stored state(Block({1, 1, 2, 1}, 0.0), DType::f64);
+  const auto attended = [&](const RowState& rows) {
+    return problems_with(
+        [&] { attend(q.view(), k.view(), k.view(), out.mutable_view(), {}, rows); });
+  };
+  EXPECT_TRUE(attended({row_at(state.mutable_view()), {}, {}}).empty());
+  EXPECT_TRUE(says(attended({row_at(out.mutable_view()), {}, {}}), "rows.max",
+                   "shares its memory with out"));
+  EXPECT_TRUE(says(attended({row_at(state.mutable_view()), {}, row_at(state.mutable_view())}),
+                   "rows.lse", "shares its memory with rows.max"));
+  EXPECT_TRUE(
+      says(attended({{}, row_at(k.mutable_view()), {}}), "rows.sum", "shares its memory with k"));
+  EXPECT_TRUE(says(problems_with([&] {
+                     attention_weights(q.view(), k.view(), {}, {0, 1, 0, 2}, k.mutable_view());
+                   }),
+                   "weights", "shares its memory with k"));
+  Stored dk(Block({1, 1, 2, 2}, 0.0), DType::f64);
+  const auto gradients = [&](const MutableTensor<4>& dq, const MutableTensor<4>& dv) {
+    return problems_with([&] {
+      attend_backward(q.view(), q.view(), k.view(), k.view(), {dq, dk.mutable_view(), dv});
+    });
+  };
+  EXPECT_TRUE(
+      says(gradients(out.mutable_view(), out.mutable_view()), "dv", "shares its memory with dq"));
+  EXPECT_TRUE(
+      says(gradients(out.mutable_view(), k.mutable_view()), "dv", "shares its memory with k"));
+  Stored d_out(Block({1, 1, 2, 2}, 1.0), DType::f64);
+  EXPECT_TRUE(says(problems_with([&] {
+                     attend_backward(d_out.view(), q.view(), k.view(), k.view(),
+                                     {d_out.mutable_view(), dk.mutable_view(), out.mutable_view()});
+                   }),
+                   "dq", "shares its memory with d_out"));
 }
 
 TEST(Check, weights_and_gradients_refuse_what_does_not_fit_them) {
