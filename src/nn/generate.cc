@@ -86,6 +86,60 @@ class Decoder {
   index_t done_ = 0;  // rows run so far
 };
 
+// What a query sees depends on where it stands. Over a context, which rows of a later run know
+// nothing of, that has no meaning in a cached run.
+void check_no_positions(const AttentionOptions& options, const std::string& field,
+                        std::vector<Problem>& problems) {
+  const char* const what =
+      "depends on where a query stands, over a context with positions of its own: with a cache "
+      "only rules about keys are possible here";
+  for (const Mask::Part& part : options.mask.parts()) {
+    const auto* window = std::get_if<Mask::Window>(&part);
+    if (std::holds_alternative<Mask::Causal>(part) || std::holds_alternative<Mask::Prefix>(part) ||
+        (window != nullptr && (window->left || window->right))) {
+      problems.push_back({field + ".mask", what});
+      break;
+    }
+  }
+  for (const Bias::Term& term : options.bias.terms()) {
+    const auto* alibi = std::get_if<Bias::Alibi>(&term);
+    if (std::holds_alternative<Bias::T5>(term) ||
+        (alibi != nullptr && alibi->form == Bias::AlibiForm::distance)) {
+      problems.push_back({field + ".bias", what});
+      break;
+    }
+  }
+}
+
+// Row 0 of the text stands at position 0. (Align::end says the same where keys are the queries'.)
+void check_start(const AttentionOptions& options, const std::string& field,
+                 std::vector<Problem>& problems) {
+  const auto* start = std::get_if<index_t>(&options.query_start);
+  if (start == nullptr || *start == 0) return;
+  problems.push_back({field + ".query_start",
+                      fmt::format("{}: with a cache the first row stands at position 0, or rows "
+                                  "would see others than in one run over all",
+                                  *start)});
+}
+
+void check_cached(const Attention& attention, bool is_cross, const std::string& field,
+                  std::vector<Problem>& problems) {
+  if (attention.options.dropout.p > 0)
+    problems.push_back({field + ".dropout", "drops other weights in every run: it must be off"});
+  for (const std::string& given : {attention.given_q, attention.given_k, attention.given_v})
+    if (!given.empty())
+      problems.push_back({given, "is given as it is: a cache needs rows that are projected"});
+  if (is_cross) {
+    check_no_positions(attention.options, field, problems);
+    return;
+  }
+  check_start(attention.options, field, problems);
+  if (!sees_only_back(attention.options.mask))
+    problems.push_back({field + ".mask",
+                        "lets queries see later keys, so earlier rows would change with every "
+                        "new one: a cache needs a causal mask"});
+}
+
 void require_cached(const Network& network, const NamedInputs& inputs, const char* function) {
   std::vector<Problem> problems = check_cached(network, inputs);
   if (!problems.empty()) fail(ErrorKind::shape, function, std::move(problems));
@@ -96,17 +150,11 @@ void require_cached(const Network& network, const NamedInputs& inputs, const cha
 std::vector<Problem> check_cached(const Network& network, const NamedInputs& inputs) {
   std::vector<Problem> problems = check(network, shapes_of(inputs));
   for (std::size_t n = 0; n < network.blocks.size(); ++n) {
-    const Attention& attention = network.blocks[n].attention;
-    const std::string field = block_prefix(network, n) + "attention";
-    if (attention.options.dropout.p > 0)
-      problems.push_back({field + ".dropout", "drops other weights in every run: it must be off"});
-    for (const std::string& given : {attention.given_q, attention.given_k, attention.given_v})
-      if (!given.empty())
-        problems.push_back({given, "is given as it is: a cache needs rows that are projected"});
-    if (!network.blocks[n].is_cross && !sees_only_back(attention.options.mask))
-      problems.push_back({field + ".mask",
-                          "lets queries see later keys, so earlier rows would change with every "
-                          "new one: a cache needs a causal mask"});
+    const Block& block = network.blocks[n];
+    const std::string prefix = block_prefix(network, n);
+    check_cached(block.attention, block.is_cross, prefix + "attention", problems);
+    if (block.cross_attention)
+      check_cached(*block.cross_attention, true, prefix + "cross_attention", problems);
   }
   return problems;
 }
@@ -130,6 +178,11 @@ Generation generate(const Network& network, const NamedInputs& inputs, index_t c
   for (index_t n = 0; n < count; ++n) {
     decoder.run(std::move(rows), generation);
     const double token = generation.passes.back().at("next_token").values.back();
+    if (token != token)
+      fail(
+          ErrorKind::option, "generate", "next_token",
+          fmt::format("the probabilities of run {} have NaN in them: no token is the most probable",
+                      n + 1));
     generation.tokens.push_back(static_cast<index_t>(token));
     rows = {{1}, {token}};
   }

@@ -31,13 +31,14 @@ struct Generation {
 using NamedInputs = std::vector<std::pair<std::string, TraceTensor>>;
 
 // What keeps `network` from running with a cache, in addition to what `check` finds: q, k or v that
-// are given instead of projected, dropout, and self-attention that can see later rows (it needs a causal
-// mask, or a window without later keys).
+// are given instead of projected, dropout, and self-attention that can see later rows (it needs a
+// causal mask, or a window without later keys).
 std::vector<Problem> check_cached(const Network& network, const NamedInputs& inputs);
 
 // Appends `count` >= 1 tokens to the ids, one at a time: the first run is over the prompt, then the
 // most probable token (lowest index of equal ones) is appended and run alone. Needs ids and an
-// unembedding. Throws ShapeError with all problems, OptionError for count < 1 or an empty prompt.
+// unembedding. Throws ShapeError with all problems, OptionError for count < 1, an empty prompt, or
+// probabilities with NaN in them.
 Generation generate(const Network& network, const NamedInputs& inputs, index_t count);
 
 // Runs the rows of X (or the ids) one at a time after a first run over `prompt` of them,

@@ -37,7 +37,7 @@
 //   logits             [n, vocab]
 //   logits_capped      [n, vocab]
 //   probabilities      [n, vocab]
-//   next_token         [n]                   the largest; of equal ones the lowest index
+//   next_token         [n]                   lowest index of the largest; NaN if one is NaN
 //
 // Inputs that have fixed names: "X" when no ids are given, "context" [m, d_context] for
 // cross-attention. All n rows of a text are run at once.

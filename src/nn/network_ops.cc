@@ -1,6 +1,7 @@
 // The operations around attention, each on whole tensors.
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -296,9 +297,13 @@ TraceTensor run_next_token(const StepArgs& args) {
   for (std::size_t i = 0; i < best.values.size(); ++i) {
     const std::span<const double> row = row_of(p, i);
     std::size_t argmax = 0;
-    for (std::size_t t = 1; t < row.size(); ++t)
+    bool has_nan = row[0] != row[0];
+    for (std::size_t t = 1; t < row.size(); ++t) {
+      has_nan = has_nan || row[t] != row[t];
       if (row[t] > row[argmax]) argmax = t;
-    best.values[i] = static_cast<double>(argmax);
+    }
+    best.values[i] =
+        has_nan ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(argmax);
   }
   return best;
 }

@@ -1,6 +1,7 @@
 // The generation loop: every cached run equals the run over all rows, to the bit.
 #include "nn/generate.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -179,8 +180,63 @@ TEST(Generate, what_cannot_be_cached_is_refused_by_name) {
   EXPECT_THROW(generate(two_blocks(), two_block_inputs({}), 1), OptionError);
   EXPECT_THROW(run_row_by_row(two_blocks(), inputs, 3), OptionError);
   network = two_blocks();
+  network.blocks[0].attention.options.query_start = index_t{1};
+  const std::vector<Problem> ahead = check_cached(network, inputs);
+  ASSERT_EQ(ahead.size(), 1U);
+  EXPECT_EQ(ahead[0].where, "block.0.attention.query_start");
+  network = two_blocks();
   network.unembedding.reset();
   EXPECT_THROW(generate(network, inputs, 1), OptionError);
+}
+
+// Row a alone would see one key where, among all rows and one position ahead, it sees two.
+TEST(Generate, a_stated_start_is_refused_unless_row_0_stands_at_0) {
+  Network network;
+  network.blocks.resize(1);
+  AttentionOptions& options = network.blocks[0].attention.options;
+  options.mask = Mask::causal();
+  const NamedInputs inputs{{"X", {{2, 2}, {1, 0, 0, 1}}}};
+  for (const QueryStart& start : {QueryStart(index_t{1}), QueryStart(index_t{-1})}) {
+    options.query_start = start;
+    EXPECT_THROW(run_row_by_row(network, inputs, 1), ShapeError);
+  }
+  for (const QueryStart& start :
+       {QueryStart(), QueryStart(index_t{0}), QueryStart(Align::start), QueryStart(Align::end)}) {
+    options.query_start = start;
+    EXPECT_TRUE(check_cached(network, inputs).empty());
+  }
+}
+
+TEST(Generate, cross_attention_may_not_depend_on_where_a_row_stands_nor_drop) {
+  Network network;
+  network.blocks.resize(1);
+  network.blocks[0].attention.options.mask = Mask::causal();
+  network.blocks[0].cross_attention = Attention{};
+  const NamedInputs inputs{{"X", {{2, 2}, {1, 0, 0, 1}}}, {"context", {{2, 2}, {1, 2, 3, 4}}}};
+  EXPECT_TRUE(check_cached(network, inputs).empty());
+  AttentionOptions& options = network.blocks[0].cross_attention->options;
+  options.dropout.p = 0.5;
+  options.mask = Mask::causal();
+  const std::vector<Problem> problems = check_cached(network, inputs);
+  ASSERT_EQ(problems.size(), 2U);
+  EXPECT_EQ(problems[0].where, "cross_attention.dropout");
+  EXPECT_EQ(problems[1].where, "cross_attention.mask");
+  options = {};
+  options.bias = Bias::alibi({1});
+  EXPECT_EQ(check_cached(network, inputs).size(), 1U);
+  options = {};
+  options.mask = Mask::key_lengths({1});  // speaks of keys alone
+  EXPECT_TRUE(check_cached(network, inputs).empty());
+  network.blocks[0].cross_attention->given_k = "X";
+  EXPECT_EQ(check_cached(network, inputs).size(), 1U);
+}
+
+TEST(Generate, no_token_is_chosen_from_nan) {
+  NamedInputs inputs = two_block_inputs({1, 2});
+  inputs[1].second.values[2 * 8] = std::nan("");  // the row of token 2
+  const Trace trace = run_steps(steps(two_blocks(), shapes_of(inputs)), inputs);
+  EXPECT_TRUE(std::isnan(trace.at("next_token").values[1]));
+  EXPECT_THROW(generate(two_blocks(), inputs, 2), OptionError);
 }
 
 }  // namespace
