@@ -96,12 +96,11 @@ AdversarialCase load_case(const Golden& golden, const json& entry) {
   c.options = options_of(entry.at("params"));
   for (const json& input : entry.at("inputs")) {
     const std::string which = input.at("name");
-    FileTensor tensor = golden.load(input);
-    if (which == "Q") c.q = std::move(tensor);
-    if (which == "K") c.k = std::move(tensor);
-    if (which == "V") c.v = std::move(tensor);
+    if (which == "Q") c.q = golden.load(input);
+    if (which == "K") c.k = golden.load(input);
+    if (which == "V") c.v = golden.load(input);
     if (which != "mask") continue;
-    c.mask = std::make_shared<const FileTensor>(std::move(tensor));
+    c.mask = std::make_shared<const FileTensor>(golden.load(input));
     const Broadcast broadcast(c.mask->view<4>("mask"), c.mask);
     if (entry.at("mask_kind") == "additive") {
       c.options.bias = c.options.bias + Bias::dense(broadcast);

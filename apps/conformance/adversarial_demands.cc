@@ -63,8 +63,7 @@ std::optional<Failure> check_demand(const std::string& demand, const Adversarial
                                     const Result& result) {
   const auto found = demands().find(demand);
   if (found != demands().end()) return found->second(widened(c.v), result);
-  const Failure unknown = in_words("", "this program does not know the demand \"" + demand + "\"");
-  return unknown;
+  return in_words("", "this program does not know the demand \"" + demand + "\"");
 }
 
 }  // namespace glasshead::conformance

@@ -31,9 +31,7 @@ struct Pair {
 };
 
 std::optional<Failure> unknown_relation(const Pair& pair) {
-  const Failure failure =
-      in_words("", "this program does not know the relation \"" + pair.relation + "\"");
-  return failure;
+  return in_words("", "this program does not know the relation \"" + pair.relation + "\"");
 }
 
 // Y_b against `expected`, made from Y_a, whose own tolerance for entry n is allowed_a(n).
@@ -109,8 +107,7 @@ std::optional<Failure> check_affine(const Pair& pair) {
 std::optional<Failure> check_negative(const Pair& pair) {
   if (pair.relation != "Y_b != Y_a") return unknown_relation(pair);
   if (within(pair, pair.a.result.y, [&](std::size_t n) { return pair.a.tolerance(n); })) return {};
-  const Failure same = in_words("Y", "is the same within the tolerances, must differ");
-  return same;
+  return in_words("Y", "is the same within the tolerances, must differ");
 }
 
 // Rows [begin, end) of a relation "Y_b = Y_a[:,:,begin:end,:]".

@@ -25,7 +25,7 @@ double excess(double got, double expected, double allowed) {
 
 std::string shape_text(const std::vector<index_t>& shape) {
   std::string result;
-  for (index_t extent : shape) result += (result.empty() ? "" : ",") + std::to_string(extent);
+  for (const index_t extent : shape) result += (result.empty() ? "" : ",") + std::to_string(extent);
   return "[" + result + "]";
 }
 
@@ -99,9 +99,8 @@ Tolerance exact(DType type) {
 std::optional<Failure> compare(const std::string& quantity, const Array& got, const Array& expected,
                                const Tolerance& tolerance) {
   if (got.shape != expected.shape) {
-    const Failure failure = in_words(quantity, "has shape " + shape_text(got.shape) + " where " +
-                                                   shape_text(expected.shape) + " is right");
-    return failure;
+    return in_words(quantity, "has shape " + shape_text(got.shape) + " where " +
+                                  shape_text(expected.shape) + " is right");
   }
   std::optional<Failure> worst;
   double worst_excess = -1;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conformance/array.h"
+#include "glasshead/error.h"
 
 namespace glasshead::conformance {
 
@@ -24,6 +25,17 @@ struct Failure {
 Failure in_words(std::string quantity, std::string sentence);
 std::string text(const Failure& failure);
 std::string text(double x);  // 17 digits, "nan", "inf"
+
+// Whether a call that must fail does.
+template <class Call>
+bool refuses(const Call& call) {
+  try {
+    call();
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
 
 // One unit in the last place of a number of this type at x: 2^(e - 23) for f32, never less than the
 // smallest subnormal.

@@ -13,8 +13,8 @@
 namespace glasshead::conformance {
 namespace {
 
-enum Input : std::size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kKeyLengths };
-enum Output : std::size_t { kY, kPresentKey, kPresentValue, kScores };
+enum Input : std::size_t { in_q, in_k, in_v, in_mask, in_past_key, in_past_value, in_key_lengths };
+enum Output : std::size_t { out_y, out_present_key, out_present_value, out_scores };
 
 // (batch, length, heads * d) as [batch, heads, length, d]; rank 4 as it is.
 ConstTensor<4> by_heads(const FileTensor& tensor, double heads, const std::string& name) {
@@ -140,18 +140,18 @@ struct Plan {
 Plan plan_of(const OnnxCase& c) {
   Plan plan;
   const double kv_heads = c.number("kv_num_heads", 0);
-  const ConstTensor<4> q = by_heads(c.input(kQ), c.number("q_num_heads", 0), "Q");
-  plan.keys = joined(c.has_input(kPastKey) ? c.inputs[kPastKey] : std::nullopt,
-                     by_heads(c.input(kK), kv_heads, "K"));
-  plan.values = joined(c.has_input(kPastValue) ? c.inputs[kPastValue] : std::nullopt,
-                       by_heads(c.input(kV), kv_heads, "V"));
-  if (c.has_input(kMask)) plan.mask = padded(c.input(kMask), plan.keys.shape[2]);
-  const index_t past = c.has_input(kPastKey) ? c.input(kPastKey).shape.at(2) : 0;
-  const bool has_lengths = c.has_input(kKeyLengths);
+  const ConstTensor<4> q = by_heads(c.input(in_q), c.number("q_num_heads", 0), "Q");
+  plan.keys = joined(c.has_input(in_past_key) ? c.inputs[in_past_key] : std::nullopt,
+                     by_heads(c.input(in_k), kv_heads, "K"));
+  plan.values = joined(c.has_input(in_past_value) ? c.inputs[in_past_value] : std::nullopt,
+                       by_heads(c.input(in_v), kv_heads, "V"));
+  if (c.has_input(in_mask)) plan.mask = padded(c.input(in_mask), plan.keys.shape[2]);
+  const index_t past = c.has_input(in_past_key) ? c.input(in_past_key).shape.at(2) : 0;
+  const bool has_lengths = c.has_input(in_key_lengths);
   plan.step = has_lengths ? 1 : q.shape[0];
   for (index_t b = 0; b < q.shape[0]; b += std::max<index_t>(plan.step, 1)) {
     const index_t length =
-        has_lengths ? static_cast<index_t>(c.input(kKeyLengths).load(b)) : plan.keys.shape[2];
+        has_lengths ? static_cast<index_t>(c.input(in_key_lengths).load(b)) : plan.keys.shape[2];
     Call call{batch_of(q, b, plan.step), batch_of(plan.keys.view<4>("K"), b, plan.step),
               batch_of(plan.values.view<4>("V"), b, plan.step),
               options_of(c, has_lengths ? length - q.shape[2] : past)};
@@ -167,7 +167,7 @@ Plan plan_of(const OnnxCase& c) {
 
 // Y in the layout of Q: (batch, length, heads * d_v) where that is rank 3.
 FileTensor in_layout_of_q(const OnnxCase& c, FileTensor y) {
-  if (c.input(kQ).shape.size() != 3) return y;
+  if (c.input(in_q).shape.size() != 3) return y;
   const ConstTensor<4> by_head = y.view<4>("Y");
   FileTensor flat = zeros(y.dtype, {y.shape[0], y.shape[2], y.shape[1] * y.shape[3]});
   index_t n = 0;
@@ -194,23 +194,23 @@ OnnxOutputs run_onnx_attention(const OnnxCase& c) {
                       {{"softmax_precision", std::to_string(precision) + " is wider than f32"}});
   }
   Plan plan = plan_of(c);
-  const ConstTensor<4> q = by_heads(c.input(kQ), c.number("q_num_heads", 0), "Q");
+  const ConstTensor<4> q = by_heads(c.input(in_q), c.number("q_num_heads", 0), "Q");
   FileTensor y = zeros(q.dtype, {q.shape[0], q.shape[1], q.shape[2], plan.values.shape[3]});
   FileTensor scores = zeros(q.dtype, {q.shape[0], q.shape[1], q.shape[2], plan.keys.shape[2]});
   const auto mode = static_cast<int>(c.number("qk_matmul_output_mode", 0));
   index_t b = 0;
   for (const Call& call : plan.calls) {
     attend(call.q, call.k, call.v, batch_of(writable<4>(y), b, plan.step), call.options);
-    if (c.wants_output(kScores)) {
+    if (c.wants_output(out_scores)) {
       write_scores(call, mode, batch_of(writable<4>(scores), b, plan.step));
     }
     b += plan.step;
   }
   OnnxOutputs outputs(4);
-  outputs[kY].tensor = in_layout_of_q(c, std::move(y));
-  outputs[kPresentKey].tensor = std::move(plan.keys);
-  outputs[kPresentValue].tensor = std::move(plan.values);
-  outputs[kScores].tensor = std::move(scores);
+  outputs[out_y].tensor = in_layout_of_q(c, std::move(y));
+  outputs[out_present_key].tensor = std::move(plan.keys);
+  outputs[out_present_value].tensor = std::move(plan.values);
+  outputs[out_scores].tensor = std::move(scores);
   return outputs;
 }
 
