@@ -31,7 +31,7 @@ BigNatural::BigNatural(std::string_view digits) {
   for (std::size_t end = digits.size(); end > 0;) {
     const std::size_t begin = end > kDigitsPerLimb ? end - kDigitsPerLimb : 0;
     std::uint32_t limb = 0;
-    for (char digit : digits.substr(begin, end - begin))
+    for (const char digit : digits.substr(begin, end - begin))
       limb = limb * 10 + static_cast<std::uint32_t>(digit - '0');
     limbs_.push_back(limb);
     end = begin;

@@ -62,7 +62,7 @@ class JsonTreeBuilder {
                                       [](char c) { return static_cast<unsigned char>(c) < 0x80; });
     if (!is_ascii) {
       std::string shown;
-      for (char c : what) {
+      for (const char c : what) {
         const auto byte = static_cast<unsigned char>(c);
         shown += byte < 0x80 ? std::string(1, c) : fmt::format("<{:02X}>", byte);
       }
@@ -234,7 +234,7 @@ std::string excerpt(std::string_view text) {
   while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80)
     --end;
   std::string shown;
-  for (char c : text.substr(0, end)) {
+  for (const char c : text.substr(0, end)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7F)
       shown += fmt::format("\\u{:04x}", byte);

@@ -35,14 +35,14 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 // "mask" and "Mask", "W_Q" and "WQ" are one: for suggestions.
 std::string folded(std::string_view name) {
   std::string out;
-  for (char c : name)
+  for (const char c : name)
     if (c != '_' && c != '-' && c != ' ') out += lower(c);
   return out;
 }
 
 std::string list_of(std::initializer_list<std::string_view> names) {
   std::string text;
-  for (std::string_view name : names) {
+  for (const std::string_view name : names) {
     if (!text.empty()) text += ", ";
     text += name;
   }
@@ -220,7 +220,7 @@ std::optional<std::size_t> CaseReader::choice(JsonValue value, const std::string
   const std::optional<std::string> given = string(value, path);
   if (!given) return std::nullopt;
   std::size_t n = 0;
-  for (std::string_view name : choices) {
+  for (const std::string_view name : choices) {
     if (*given == name) return n;
     ++n;
   }

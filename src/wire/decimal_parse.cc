@@ -82,7 +82,7 @@ bool parse_quickly(const Written& number, double& value) {
   if (number.digits.size() > kMostDigits || std::abs(number.exponent) > kLargestExactPower)
     return false;
   std::int64_t whole = 0;
-  for (char digit : number.digits) whole = whole * 10 + (digit - '0');
+  for (const char digit : number.digits) whole = whole * 10 + (digit - '0');
   double power = 1;
   for (int n = 0; n < std::abs(number.exponent); ++n) power *= 10;  // exact up to 10^22
 
@@ -135,7 +135,7 @@ double guess(const Written& number) {
   double value = 0;
   int exponent = number.exponent;
   const std::size_t used = std::min<std::size_t>(number.digits.size(), 17);
-  for (char digit : number.digits.substr(0, used)) value = value * 10 + (digit - '0');
+  for (const char digit : number.digits.substr(0, used)) value = value * 10 + (digit - '0');
   exponent += static_cast<int>(number.digits.size() - used);
   for (; exponent >= 22; exponent -= 22) value *= 1e22;
   for (; exponent > 0; --exponent) value *= 10;

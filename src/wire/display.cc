@@ -135,13 +135,13 @@ void append_code_point(std::string& utf8, std::uint32_t point) {
 
 int display_width(std::string_view utf8) {
   int cells = 0;
-  for (std::uint32_t point : code_points(utf8)) cells += cells_of(point);
+  for (const std::uint32_t point : code_points(utf8)) cells += cells_of(point);
   return cells;
 }
 
 std::string escape_controls(std::string_view utf8) {
   std::string out;
-  for (std::uint32_t point : code_points(utf8)) {
+  for (const std::uint32_t point : code_points(utf8)) {
     if (!needs_escape(point))
       append_code_point(out, point);
     else if (point == '\n')
@@ -159,10 +159,10 @@ std::string escape_controls(std::string_view utf8) {
 std::string cut(std::string_view utf8, int cells) {
   const std::vector<std::uint32_t> points = code_points(utf8);
   int total = 0;
-  for (std::uint32_t point : points) total += cells_of(point);
+  for (const std::uint32_t point : points) total += cells_of(point);
   std::string out;
   int used = 0;
-  for (std::uint32_t point : points) {
+  for (const std::uint32_t point : points) {
     const int next = used + cells_of(point);
     if (total > cells && next > cells - 1) break;
     append_code_point(out, point);
