@@ -52,8 +52,14 @@ std::string number_text(double x) {
   if (std::isinf(size)) return sign + "inf";
   if (size == 0 || (size >= 1e-3 && size < 1e15)) return sign + fixed_text(size);
   int exponent = 0;
-  for (; size >= 10; size /= 10) ++exponent;
-  for (; size < 1; size *= 10) --exponent;
+  while (size >= 10) {
+    size /= 10;
+    ++exponent;
+  }
+  while (size < 1) {
+    size *= 10;
+    --exponent;
+  }
   if (size >= 9.9999995) {  // would be written as 10
     size = 1;
     ++exponent;
