@@ -105,7 +105,8 @@ Broadcast broadcast_of(const FileTensor& tensor) {
 }
 
 void read_explicit(const AttentionArgs& args, AttentionCall& call, Problems& problems) {
-  if (args.mask && (call.mask = load_tensor("--mask", *args.mask, 4, problems))) {
+  if (args.mask) call.mask = load_tensor("--mask", *args.mask, 4, problems);
+  if (args.mask && call.mask) {
     if (call.mask->dtype == DType::u8)
       call.options.mask = call.options.mask & Mask::allowed(broadcast_of(*call.mask));
     else
@@ -113,7 +114,8 @@ void read_explicit(const AttentionArgs& args, AttentionCall& call, Problems& pro
                                         "; a mask is booleans (true = may attend). Numbers that "
                                         "are added to the scores are a --bias"});
   }
-  if (args.bias && (call.bias = load_tensor("--bias", *args.bias, 4, problems))) {
+  if (args.bias) call.bias = load_tensor("--bias", *args.bias, 4, problems);
+  if (args.bias && call.bias) {
     if (call.bias->dtype != DType::u8 && call.bias->dtype != DType::i64)
       call.options.bias = call.options.bias + Bias::dense(broadcast_of(*call.bias));
     else
