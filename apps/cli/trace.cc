@@ -7,15 +7,19 @@
 
 #include "cli/command.h"
 #include "cli/trace_files.h"
+#include "cli/trace_options.h"
+#include "cli/values.h"
 #include "doctor/mistake_document.h"
 #include "glasshead/tensor_file.h"
 #include "wire/by_hand.h"
 #include "wire/diff.h"
 #include "wire/display.h"
+#include "wire/document_notes.h"
 #include "wire/explain.h"
 #include "wire/given.h"
 #include "wire/gradients.h"
 #include "wire/render.h"
+#include "wire/sequence.h"
 #include "wire/sweep.h"
 #include "wire/trace_json.h"
 
@@ -25,40 +29,6 @@ namespace {
 using wire::Case;
 using wire::Document;
 using wire::DocumentOptions;
-
-struct TraceArgs {
-  std::string name, out, format, mask, query, by_hand, sweep, check, mistake;
-  std::string round = "sum1", empty_row;
-  std::vector<std::string> set, hide, steps;
-  double scale = 1;
-  index_t head = 0;
-  int decimals = 4, width = 100;
-  bool has_scale = false, remove_scale = false, has_head = false, list = false;
-  bool explain = false, diff = false, gradients = false, full = false, percent = false;
-  bool ascii = false, math = false, standalone = false;
-};
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-// By --format, else by the ending of -o, else text.
-std::string format_of(const TraceArgs& args) {
-  if (!args.format.empty()) return args.format;
-  struct Ending {
-    const char *ending, *format;
-  };
-  for (const Ending& e : {Ending{".json", "json"},
-                          {".md", "md"},
-                          {".tex", "latex"},
-                          {".html", "html"},
-                          {".svg", "svg"},
-                          {".csv", "csv"},
-                          {".npy", "npy"},
-                          {".safetensors", "safetensors"}})
-    if (ends_with(args.out, e.ending)) return e.format;
-  return "text";
-}
 
 // "2" or "2,shift".
 wire::ByHandOptions by_hand_options(const std::string& text) {
@@ -131,13 +101,14 @@ DocumentOptions document_options(const TraceArgs& args, const Case& c, const std
     if (!options.query) options.query = generated_row(c, args.query);
     if (!options.query) problems.push_back({"--query", why});
   }
-  if (args.has_head) {
+  if (!args.head.empty()) {
+    const std::optional<index_t> head = parse_integer(args.head);
     index_t heads = 1;
     for (const auto& block : c.network.blocks) heads = std::max(heads, block.attention.heads);
-    if (args.head < 0 || args.head >= heads)
+    if (!head || *head < 0 || *head >= heads)
       problems.push_back(
           {"--head", fmt::format("{} is none of the {} heads, counted from 0", args.head, heads)});
-    options.head = args.head;
+    options.head = head;
   }
   if (!problems.empty()) throw OptionError("trace", std::move(problems));
   return options;
@@ -179,23 +150,42 @@ void put(const Document& document, const JsonPart& json, const TraceArgs& args,
   write_result(args.out, render(document, args, format));
 }
 
-void check_steps(const Document& document, const TraceArgs& args) {
-  if (args.steps.empty() || !document.sections.empty()) return;
-  std::string names;
-  for (const std::string& step : args.steps) names += (names.empty() ? "" : ", ") + step;
-  throw OptionError("trace", {{"--steps", names + ": no step or matrix of this name"}});
+void refuse_steps(const std::vector<std::string>& unknown) {
+  std::vector<Problem> problems;
+  for (const std::string& name : unknown)
+    problems.push_back({"--steps", name + ": no step or matrix of this name"});
+  if (!problems.empty()) throw OptionError("trace", std::move(problems));
+}
+
+// Leaves the named sections and matrices; a name of none is refused, also beside known ones.
+void choose_steps(Document& document, const TraceArgs& args) {
+  std::vector<std::string> unknown;
+  for (const std::string& name : args.steps) {
+    Document named;
+    named.sections = document.sections;
+    wire::keep_steps(named, {name});
+    if (named.sections.empty()) unknown.push_back(name);
+  }
+  refuse_steps(unknown);
+  wire::keep_steps(document, args.steps);
 }
 
 // The JSON knows no sections, so --steps names taps and inputs, of one block or run or of all.
 void check_taps(const Case& c, const TraceArgs& args) {
-  std::vector<std::string> leaves;
-  for (const auto& [tap, value] : c.inputs) leaves.push_back(wire::leaf_of(tap));
-  for (const Step& step : wire::case_steps(c)) leaves.push_back(wire::leaf_of(step.tap));
-  std::vector<Problem> problems;
-  for (const std::string& name : args.steps)
-    if (std::find(leaves.begin(), leaves.end(), wire::leaf_of(name)) == leaves.end())
-      problems.push_back({"--steps", name + ": no step or matrix of this name"});
-  if (!problems.empty()) throw OptionError("trace", std::move(problems));
+  std::vector<std::string> taps;
+  for (const auto& [tap, value] : c.inputs) taps.push_back(tap);
+  for (const Step& step : wire::case_steps(c)) taps.push_back(step.tap);
+  std::vector<std::string> unknown;
+  for (const std::string& name : args.steps) {
+    const std::string first = wire::Sequence::without_run(name);
+    const bool is_cache = c.feed + c.generate > 0 &&
+                          (wire::leaf_of(name) == "k_cache" || wire::leaf_of(name) == "v_cache");
+    const bool is_known = std::any_of(taps.begin(), taps.end(), [&](const std::string& tap) {
+      return first == tap || first == wire::leaf_of(tap);
+    });
+    if (!is_known && !is_cache) unknown.push_back(name);
+  }
+  refuse_steps(unknown);
 }
 
 void run_sweep(const TraceArgs& args, const std::string& format) {
@@ -295,21 +285,25 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
   } else if (format == "npy" || format == "safetensors") {
     write_taps(args.out, trace, args.steps);
   } else {
-    const Document document = wire::build_document(c, trace, options);
-    check_steps(document, args);
+    DocumentOptions all = options;
+    all.steps.clear();
+    Document document = wire::build_document(c, trace, all);
+    choose_steps(document, args);
     put(document, {}, args, format, "trace");
   }
   return 0;
 }
 
-int run(TraceArgs args) {
+int run(const CLI::App& command, TraceArgs args) {
   if (std::find(args.steps.begin(), args.steps.end(), "all") != args.steps.end())
     args.steps.clear();
+  const std::string format = format_of(args);
+  refuse_ignored(command, args, format);
   if (args.list) {
-    write_result(args.out, list_cases());
+    const std::string text = list_cases();
+    write_result(args.out, args.ascii ? wire::to_ascii(text) : text);
     return 0;
   }
-  const std::string format = format_of(args);
   if ((format == "npy" || format == "safetensors") && args.out.empty())
     throw OptionError("trace", {{"-o", "missing; " + format + " needs a file"}});
   if (!args.sweep.empty()) {
@@ -321,139 +315,10 @@ int run(TraceArgs args) {
   return run_case_modes(args, format);
 }
 
-void add_edits(CLI::App& command, TraceArgs& args) {
-  command
-      .add_option("--set", args.set,
-                  "Change a row, X[B]=1,1, or a number, W_Q[0,1]=2; may be given again")
-      ->type_name("NAME[AT]=VALUES")
-      ->allow_extra_args(false)
-      ->group("Change the case");
-  command
-      .add_option(
-          "--hide", args.hide,
-          "Hide a key (its label, or its index from 0) from every query; may be given again")
-      ->type_name("KEY")
-      ->allow_extra_args(false)
-      ->group("Change the case");
-  command
-      .add_option(
-          "--mask", args.mask,
-          "Replace the mask; L and R are earlier and later keys, N a number of keys, FILE booleans")
-      ->type_name("none|causal|window:L,R|prefix:N|FILE")
-      ->group("Change the case");
-  command
-      .add_option("--scale", args.scale,
-                  "Replace the scale, 1/sqrt(d_k) unless the case says otherwise")
-      ->type_name("S")
-      ->group("Change the case")
-      ->each([&args](const std::string&) { args.has_scale = true; });
-  command.add_flag("--remove-scale", args.remove_scale, "Leave the scale out, as if it were 1")
-      ->group("Change the case");
-  command
-      .add_option(
-          "--empty-row", args.empty_row,
-          "What to do with a query that sees no key: refuse (as most cases say), or give zeros")
-      ->type_name("error|zero")
-      ->check(one_of({"error", "zero"}))
-      ->group("Change the case");
-}
-
-void add_views(CLI::App& command, TraceArgs& args) {
-  command.add_option("--steps", args.steps, "Only these steps, by name: scores,weights")
-      ->type_name("STEP,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->group("Choose what to see");
-  command.add_option("--query", args.query, "Only this query, by its label, or its index from 0")
-      ->type_name("ROW")
-      ->group("Choose what to see");
-  command.add_option("--head", args.head, "Only this head, counted from 0")
-      ->type_name("H")
-      ->group("Choose what to see")
-      ->each([&args](const std::string&) { args.has_head = true; });
-  const std::vector<CLI::Option*> modes{
-      command.add_flag("--explain", args.explain,
-                       "Derive each weight, from q and k to the last division"),
-      command.add_flag("--diff", args.diff, "Show what the change moved, and what it did not"),
-      command
-          .add_option("--by-hand", args.by_hand,
-                      "Round every intermediate to D decimals, as on paper; D,shift subtracts "
-                      "the row maximum first")
-          ->type_name("D[,shift]"),
-      command
-          .add_option(
-              "--sweep", args.sweep,
-              "Show how random scores spread as heads grow, and what scaling does (takes no case)")
-          ->type_name("d_k=A..B"),
-      command
-          .add_option("--mistake", args.mistake,
-                      "Make a classic mistake, beside the right run; list says what each does: " +
-                          doctor::mistake_ids())
-          ->type_name("ID[:PARAM]|list"),
-      command.add_flag(
-          "--gradients", args.gradients,
-          "Show the gradients of the sum of out, and the size of each softmax's Jacobian"),
-      command
-          .add_option(
-              "--check", args.check,
-              "Compare with an earlier .json trace or a .npy of out; exit code 1 if it differs")
-          ->type_name("FILE")};
-  for (CLI::Option* mode : modes) {
-    mode->group("Another view (one of them)");
-    for (CLI::Option* other : modes)
-      if (other != mode) mode->excludes(other);
-  }
-}
-
-void add_printing(CLI::App& command, TraceArgs& args) {
-  command.add_option("--decimals", args.decimals, "Digits after the point, 0 to 12 (default 4)")
-      ->type_name("P")
-      ->check(CLI::Range(0, wire::kMaxDecimals).description(""))
-      ->group("Printing");
-  command.add_flag("--full", args.full, "Print rows of more than 16 keys whole")->group("Printing");
-  command.add_flag("--percent", args.percent, "Print weights and probabilities times 100")
-      ->group("Printing");
-  command
-      .add_option(
-          "--round", args.round,
-          "sum1 (the default): where a rounded row would not add to 1, an entry moves by one unit, "
-          "marked ′; nearest: nothing moves")
-      ->type_name("sum1|nearest")
-      ->check(one_of({"sum1", "nearest"}))
-      ->group("Printing");
-  command.add_flag("--ascii", args.ascii, "Print ASCII characters only")->group("Printing");
-  command.add_option("--width", args.width, "Columns a line of text may take (default 100)")
-      ->type_name("N")
-      ->check(CLI::Range(20, 10000).description(""))
-      ->group("Printing");
-  command
-      .add_option("--format", args.format,
-                  "What to write; by default what the ending of -o says, else text")
-      ->type_name("text|md|latex|html|svg|csv|json")
-      ->check(one_of({"text", "md", "latex", "html", "svg", "csv", "json"}))
-      ->group("Printing");
-  command.add_flag("--math", args.math, "Write Markdown with $$ blocks")->group("Printing");
-  command
-      .add_flag("--standalone", args.standalone, "Write LaTeX with a preamble, ready to compile")
-      ->group("Printing");
-  command
-      .add_option("-o,--out", args.out,
-                  "Write to this file: .json .md .tex .html .svg .csv .npy .safetensors")
-      ->type_name("FILE")
-      ->group("Printing");
-}
-
 void add(CLI::App& command, int& exit_code) {
   auto args = std::make_shared<TraceArgs>();
-  command
-      .add_option("case", args->name,
-                  "A case by its name (--list shows them), or a file of your own")
-      ->type_name("CASE|FILE");
-  command.add_flag("--list", args->list, "List the cases, one a line");
-  add_edits(command, *args);
-  add_views(command, *args);
-  add_printing(command, *args);
-  command.callback([args, &exit_code] { exit_code = run(*args); });
+  add_trace_options(command, *args);
+  command.callback([args, &command, &exit_code] { exit_code = run(command, *args); });
 }
 
 }  // namespace

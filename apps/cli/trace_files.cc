@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,7 +85,12 @@ bool ends_with(const std::string& text, std::string_view end) {
 
 std::string compare_out(const std::string& path, const Trace& trace) {
   const FileTensor theirs = read_tensor(path);
-  const TraceTensor& ours = trace.at("out");
+  const TraceTensor* const found = trace.find("out");
+  if (!found)
+    throw OptionError("trace", {{"--check",
+                                 "a .npy or .safetensors holds one \"out\", and this case "
+                                 "has several blocks; compare with a .json trace"}});
+  const TraceTensor& ours = *found;
   // Leading axes of size 1 are no difference.
   const auto trimmed = [](std::vector<index_t> shape) {
     while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
@@ -95,6 +101,7 @@ std::string compare_out(const std::string& path, const Trace& trace) {
   // The file's own rounding, and as much again for another order of summing.
   const double unit = theirs.dtype == DType::f64   ? 0x1p-50
                       : theirs.dtype == DType::f32 ? 0x1p-21
+                      : theirs.dtype == DType::f16 ? 0x1p-10
                                                    : 0x1p-7;
   for (std::size_t n = 0; n < ours.values.size(); ++n) {
     const double a = ours.values[n], b = theirs.load(static_cast<index_t>(n));
@@ -108,6 +115,60 @@ std::string compare_out(const std::string& path, const Trace& trace) {
   }
   return {};
 }
+
+// A result written piece by piece, by the rules of write_bytes: a regular file, or one that a link
+// names, is written beside and renamed when it is complete; a device or pipe is written to.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path) : name_(path) {
+    if (path.empty() || path == "-") {
+      name_ = "stdout";
+      file_ = stdout;
+      return;
+    }
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (fs::is_directory(status))
+      throw IoError("write", {{path, "is a directory; a file is needed"}});
+    const bool is_device = fs::exists(status) && !fs::is_regular_file(status);
+    target_ = fs::exists(status) ? fs::canonical(path, error).string() : path;
+    if (!is_device) beside_ = target_ + "." + std::to_string(::getpid()) + ".part";
+    owned_.reset(std::fopen((is_device ? path : beside_).c_str(), is_device ? "wb" : "wbx"));
+    file_ = owned_.get();
+    if (file_) return;
+    beside_.clear();  // another's
+    refuse("opened");
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile() {
+    if (!beside_.empty()) std::remove(beside_.c_str());
+  }
+
+  void put(std::string_view piece) {
+    if (std::fwrite(piece.data(), 1, piece.size(), file_) != piece.size()) refuse("written");
+  }
+  void finish() {
+    if (std::fflush(file_) != 0) refuse("written");
+    // Before the rename: after a crash of the machine the target must not be an empty file.
+    if (!beside_.empty() && ::fsync(::fileno(file_)) != 0) refuse("written");
+    if (owned_ && std::fclose(owned_.release()) != 0) refuse("written");
+    if (!beside_.empty() && std::rename(beside_.c_str(), target_.c_str()) != 0) refuse("replaced");
+    beside_.clear();
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  [[noreturn]] void refuse(const char* what) const {
+    throw IoError("write", {{name_, fmt::format("cannot be {}: {}", what, std::strerror(errno))}});
+  }
+
+  std::string name_, target_, beside_;
+  std::unique_ptr<std::FILE, Close> owned_;
+  std::FILE* file_ = nullptr;
+};
 
 // The first place where two JSON values differ, as a path; "" if nowhere.
 std::string first_difference(const nlohmann::json& a, const nlohmann::json& b, std::string where) {
@@ -159,50 +220,46 @@ std::string list_cases() {
 
 void write_pieces(const std::string& path,
                   const std::function<void(const std::function<void(std::string_view)>&)>& write) {
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  const bool is_stdout = path.empty() || path == "-";
-  const std::string partial = path + ".partial";
-  std::unique_ptr<std::FILE, Close> owned;
-  if (!is_stdout) owned.reset(std::fopen(partial.c_str(), "wb"));
-  std::FILE* file = is_stdout ? stdout : owned.get();
-  const std::string name = is_stdout ? "stdout" : path;
-  const auto refuse = [&] {
-    const std::string why = std::strerror(errno);
-    if (!is_stdout) std::remove(partial.c_str());
-    throw IoError("write", {{name, "cannot be written: " + why}});
-  };
-  if (!file) refuse();
-  try {
-    write([&](std::string_view piece) {
-      if (std::fwrite(piece.data(), 1, piece.size(), file) != piece.size()) refuse();
-    });
-  } catch (...) {
-    owned.reset();
-    if (!is_stdout) std::remove(partial.c_str());
-    throw;
-  }
-  if (std::fflush(file) != 0) refuse();
-  owned.reset();
-  if (!is_stdout && std::rename(partial.c_str(), path.c_str()) != 0) refuse();
+  OutputFile file(path);
+  write([&](std::string_view piece) { file.put(piece); });
+  file.finish();
 }
 
 void write_taps(const std::string& path, const Trace& trace,
                 const std::vector<std::string>& steps) {
-  if (ends_with(path, ".npy")) {
-    write_npy(path, file_tensor(trace.at(steps.empty() ? "out" : steps.front())));
-    return;
-  }
+  const bool is_npy = ends_with(path, ".npy");
+  std::vector<std::string> names = steps;
+  if (names.empty() && is_npy) names = {"out"};
   NamedTensors all;
-  const auto is_wanted = [&](const std::string& tap) {
-    return steps.empty() || std::find(steps.begin(), steps.end(), tap) != steps.end();
+  std::vector<char> is_found(names.size(), 0);
+  const auto add = [&](const std::string& tap, const TraceTensor& value) {
+    bool is_wanted = names.empty();
+    for (std::size_t n = 0; n < names.size(); ++n)
+      if (names[n] == tap || names[n] == wire::leaf_of(tap)) is_wanted = is_found[n] = 1;
+    if (is_wanted) all.emplace_back(tap, file_tensor(value));
   };
-  for (const auto& [tap, value] : trace.inputs)
-    if (is_wanted(tap)) all.emplace_back(tap, file_tensor(value));
-  for (const TracedStep& traced : trace.steps)
-    if (is_wanted(traced.step.tap)) all.emplace_back(traced.step.tap, file_tensor(traced.value));
-  write_safetensors(path, all);
+  for (const auto& [tap, value] : trace.inputs) add(tap, value);
+  for (const TracedStep& traced : trace.steps) add(traced.step.tap, traced.value);
+  std::vector<Problem> problems;
+  for (std::size_t n = 0; n < names.size(); ++n)
+    if (is_found[n] == 0)
+      problems.push_back({"--steps", names[n] + ": no step or matrix of this name"});
+  // "out" is the first run's, where later runs have their own.
+  if (is_npy && names.size() == 1 && all.size() > 1)
+    std::erase_if(all, [&, has_exact = trace.find(names[0]) != nullptr](const auto& tensor) {
+      return has_exact && tensor.first != names[0];
+    });
+  if (is_npy && problems.empty() && all.size() > 1) {
+    std::string found;
+    for (const auto& [tap, tensor] : all) found += (found.empty() ? "" : ", ") + tap;
+    problems.push_back({"--steps", "a .npy holds one matrix, and these are " + found +
+                                       "; choose one, or write a .safetensors"});
+  }
+  if (!problems.empty()) throw OptionError("trace", std::move(problems));
+  if (is_npy)
+    write_npy(path, all.front().second);
+  else
+    write_safetensors(path, all);
 }
 
 std::string compare_with(const std::string& path, const Trace& trace, const std::string& json) {

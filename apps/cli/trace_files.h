@@ -18,11 +18,14 @@ wire::Case load_case(const std::string& name_or_path);
 // "three-tokens  three tokens, no mask", one a line.
 std::string list_cases();
 
-// Hands a sink to `write`; what it gets goes to stdout, or to a file that is complete or untouched.
+// Hands a sink to `write`; what it gets goes to stdout, or to a file that is complete or untouched
+// (a device or pipe is written to directly).
 void write_pieces(const std::string& path,
                   const std::function<void(const std::function<void(std::string_view)>&)>& write);
 
-// out.npy: one matrix (the first of `steps`, else out); all.safetensors: every tap under its name.
+// out.npy: the one matrix that `steps` names, else out; all.safetensors: every tap that they name,
+// whole or without its block or run, else all, under its name. Throws OptionError for a name of no
+// tap, or several matrices for a .npy.
 void write_taps(const std::string& path, const Trace& trace, const std::vector<std::string>& steps);
 
 // Compares with an earlier JSON trace, or a .npy of out. Empty: equal; else what differs.

@@ -1,0 +1,310 @@
+// The options of `glasshead trace`: their declarations, and the table of what goes with what.
+#include "cli/trace_options.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "doctor/mistakes.h"
+#include "glasshead/error.h"
+#include "wire/print.h"
+
+namespace glasshead::cli {
+namespace {
+
+// What is shown: of the case itself, or one of the other views.
+enum View : unsigned {
+  kSteps = 1,
+  kExplain = 2,
+  kDiff = 4,
+  kByHand = 8,
+  kSweep = 16,
+  kMistake = 32,
+  kMistakeList = 64,
+  kGradients = 128,
+  kCheck = 256,
+  kCheckJson = 512,
+  kList = 1024
+};
+constexpr unsigned kOfCase =
+    kSteps | kExplain | kDiff | kByHand | kMistake | kGradients | kCheck | kCheckJson;
+constexpr unsigned kEdited = kOfCase | kMistakeList;
+constexpr unsigned kOfRows = kSteps | kExplain | kDiff | kByHand | kMistake | kGradients;
+
+enum Format : unsigned {
+  kText = 1,
+  kMarkdown = 2,
+  kLatex = 4,
+  kHtml = 8,
+  kSvg = 16,
+  kCsv = 32,
+  kJson = 64,
+  kNpy = 128,
+  kSafetensors = 256
+};
+constexpr unsigned kPages = kText | kMarkdown | kLatex | kHtml | kSvg | kCsv;
+constexpr unsigned kAnyFormat = kPages | kJson | kNpy | kSafetensors;
+
+// An option has an effect in these views, written in these formats; in views whose JSON holds every
+// number whole, it has none there.
+struct Effect {
+  const char* option;
+  unsigned views, formats;
+  unsigned views_of_json;  // of `views`
+};
+constexpr Effect kEffects[] = {
+    {"case", kEdited, kAnyFormat, kOfCase},
+    {"--set", kEdited, kAnyFormat, kOfCase},
+    {"--hide", kEdited, kAnyFormat, kOfCase},
+    {"--mask", kEdited, kAnyFormat, kOfCase},
+    {"--scale", kEdited, kAnyFormat, kOfCase},
+    {"--remove-scale", kEdited, kAnyFormat, kOfCase},
+    {"--empty-row", kEdited, kAnyFormat, kOfCase},
+    {"--steps", kSteps | kCheckJson, kAnyFormat, kSteps},
+    {"--query", kOfRows, kPages | kJson, kExplain},
+    {"--head", kOfRows, kPages | kJson, kExplain},
+    {"--decimals", kOfRows | kSweep | kCheckJson, kPages | kJson, kSteps | kExplain | kMistake},
+    {"--full", kSteps | kExplain | kMistake | kGradients | kCheckJson, kPages | kJson,
+     kSteps | kExplain | kMistake},
+    {"--percent", kOfRows | kCheckJson, kPages | kJson, kSteps | kExplain | kMistake},
+    {"--round", kOfRows | kCheckJson, kPages | kJson, kSteps | kExplain | kMistake},
+    {"--ascii", kOfRows | kSweep | kMistakeList | kList, kText, 0},
+    {"--width", kOfRows | kSweep, kText, 0},
+    {"--math", kOfRows | kSweep, kMarkdown, 0},
+    {"--standalone", kOfRows | kSweep, kLatex, 0},
+    {"--format", kOfRows | kSweep | kMistakeList, kAnyFormat, kOfRows | kSweep},
+};
+
+View view_of(const TraceArgs& args) {
+  if (args.list) return kList;
+  if (!args.sweep.empty()) return kSweep;
+  if (args.mistake == "list") return kMistakeList;
+  if (!args.mistake.empty()) return kMistake;
+  if (!args.by_hand.empty()) return kByHand;
+  if (!args.check.empty()) return ends_with(args.check, ".json") ? kCheckJson : kCheck;
+  if (args.explain) return kExplain;
+  if (args.diff) return kDiff;
+  return args.gradients ? kGradients : kSteps;
+}
+
+const char* words_of(View view) {
+  switch (view) {
+    case kSteps:
+      return "the steps";
+    case kExplain:
+      return "--explain";
+    case kDiff:
+      return "--diff";
+    case kByHand:
+      return "--by-hand";
+    case kSweep:
+      return "--sweep";
+    case kMistake:
+      return "--mistake";
+    case kMistakeList:
+      return "--mistake list";
+    case kGradients:
+      return "--gradients";
+    case kCheck:
+      return "--check with a tensor";
+    case kCheckJson:
+      return "--check";
+    case kList:
+      return "--list";
+  }
+  return "";
+}
+
+unsigned bit_of(const std::string& format) {
+  unsigned bit = 1;
+  for (const char* name :
+       {"text", "md", "latex", "html", "svg", "csv", "json", "npy", "safetensors"}) {
+    if (format == name) return bit;
+    bit *= 2;
+  }
+  return 0;
+}
+
+void add_edits(CLI::App& command, TraceArgs& args) {
+  command
+      .add_option("--set", args.set,
+                  "Change a row, X[B]=1,1, or a number, W_Q[0,1]=2; may be given again")
+      ->type_name("NAME[AT]=VALUES")
+      ->allow_extra_args(false)
+      ->group("Change the case");
+  command
+      .add_option(
+          "--hide", args.hide,
+          "Hide a key (its label, or its index from 0) from every query; may be given again")
+      ->type_name("KEY")
+      ->allow_extra_args(false)
+      ->group("Change the case");
+  command
+      .add_option(
+          "--mask", args.mask,
+          "Replace the mask; L and R are earlier and later keys, N a number of keys, FILE booleans")
+      ->type_name("none|causal|window:L,R|prefix:N|FILE")
+      ->group("Change the case");
+  command
+      .add_option("--scale", args.scale,
+                  "Replace the scale, 1/sqrt(d_k) unless the case says otherwise")
+      ->type_name("S")
+      ->group("Change the case")
+      ->each([&args](const std::string&) { args.has_scale = true; });
+  command.add_flag("--remove-scale", args.remove_scale, "Leave the scale out, as if it were 1")
+      ->group("Change the case");
+  command
+      .add_option(
+          "--empty-row", args.empty_row,
+          "What to do with a query that sees no key: refuse (as most cases say), or give zeros")
+      ->type_name("error|zero")
+      ->check(one_of({"error", "zero"}))
+      ->group("Change the case");
+}
+
+void add_views(CLI::App& command, TraceArgs& args) {
+  command.add_option("--steps", args.steps, "Only these steps, by name: scores,weights")
+      ->type_name("STEP,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group("Choose what to see");
+  command.add_option("--query", args.query, "Only this query, by its label, or its index from 0")
+      ->type_name("ROW")
+      ->group("Choose what to see");
+  command.add_option("--head", args.head, "Only this head, counted from 0")
+      ->type_name("H")
+      ->group("Choose what to see");
+  const std::vector<CLI::Option*> modes{
+      command.add_flag("--explain", args.explain,
+                       "Derive each weight, from q and k to the last division"),
+      command.add_flag("--diff", args.diff, "Show what the change moved, and what it did not"),
+      command
+          .add_option("--by-hand", args.by_hand,
+                      "Round every intermediate to D decimals, as on paper; D,shift subtracts "
+                      "the row maximum first")
+          ->type_name("D[,shift]"),
+      command
+          .add_option(
+              "--sweep", args.sweep,
+              "Show how random scores spread as heads grow, and what scaling does (takes no case)")
+          ->type_name("d_k=A..B"),
+      command
+          .add_option("--mistake", args.mistake,
+                      "Make a classic mistake, beside the right run; list says what each does: " +
+                          doctor::mistake_ids())
+          ->type_name("ID[:PARAM]|list"),
+      command.add_flag(
+          "--gradients", args.gradients,
+          "Show the gradients of the sum of out, and the size of each softmax's Jacobian"),
+      command
+          .add_option(
+              "--check", args.check,
+              "Compare with an earlier .json trace or a .npy of out; exit code 1 if it differs")
+          ->type_name("FILE")};
+  for (CLI::Option* mode : modes) {
+    mode->group("Another view (one of them)");
+    for (CLI::Option* other : modes)
+      if (other != mode) mode->excludes(other);
+  }
+}
+
+void add_printing(CLI::App& command, TraceArgs& args) {
+  command.add_option("--decimals", args.decimals, "Digits after the point, 0 to 12 (default 4)")
+      ->type_name("P")
+      ->check(CLI::Range(0, wire::kMaxDecimals).description(""))
+      ->group("Printing");
+  command.add_flag("--full", args.full, "Print rows of more than 16 keys whole")->group("Printing");
+  command.add_flag("--percent", args.percent, "Print weights and probabilities times 100")
+      ->group("Printing");
+  command
+      .add_option(
+          "--round", args.round,
+          "sum1 (the default): where a rounded row would not add to 1, an entry moves by one unit, "
+          "marked ′; nearest: nothing moves")
+      ->type_name("sum1|nearest")
+      ->check(one_of({"sum1", "nearest"}))
+      ->group("Printing");
+  command.add_flag("--ascii", args.ascii, "Print ASCII characters only")->group("Printing");
+  command.add_option("--width", args.width, "Columns a line of text may take (default 100)")
+      ->type_name("N")
+      ->check(CLI::Range(20, 10000).description(""))
+      ->group("Printing");
+  command
+      .add_option("--format", args.format,
+                  "What to write; by default what the ending of -o says, else text")
+      ->type_name("text|md|latex|html|svg|csv|json")
+      ->check(one_of({"text", "md", "latex", "html", "svg", "csv", "json"}))
+      ->group("Printing");
+  command.add_flag("--math", args.math, "Write Markdown with $$ blocks")->group("Printing");
+  command
+      .add_flag("--standalone", args.standalone, "Write LaTeX with a preamble, ready to compile")
+      ->group("Printing");
+  command
+      .add_option("-o,--out", args.out,
+                  "Write to this file: .json .md .tex .html .svg .csv .npy .safetensors")
+      ->type_name("FILE")
+      ->group("Printing");
+}
+
+}  // namespace
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+std::string format_of(const TraceArgs& args) {
+  if (!args.format.empty()) return args.format;
+  struct Ending {
+    const char *ending, *format;
+  };
+  for (const Ending& e : {Ending{".json", "json"},
+                          {".md", "md"},
+                          {".tex", "latex"},
+                          {".html", "html"},
+                          {".svg", "svg"},
+                          {".csv", "csv"},
+                          {".npy", "npy"},
+                          {".safetensors", "safetensors"}})
+    if (ends_with(args.out, e.ending)) return e.format;
+  return "text";
+}
+
+void add_trace_options(CLI::App& command, TraceArgs& args) {
+  command
+      .add_option("case", args.name,
+                  "A case by its name (--list shows them), or a file of your own")
+      ->type_name("CASE|FILE");
+  command.add_flag("--list", args.list, "List the cases, one a line");
+  add_edits(command, args);
+  add_views(command, args);
+  add_printing(command, args);
+}
+
+void refuse_ignored(const CLI::App& command, const TraceArgs& args, const std::string& format) {
+  const View view = view_of(args);
+  const unsigned bit = bit_of(format);
+  std::vector<Problem> problems;
+  const auto refuse = [&](const std::string& option, const std::string& what) {
+    problems.push_back({option == "case" ? "CASE" : option, what});
+  };
+  for (const Effect& effect : kEffects) {
+    if (command.count(effect.option) == 0) continue;
+    const bool is_mine = (effect.views & view) != 0;
+    const bool is_page =
+        view != kCheck && view != kCheckJson && view != kList;  // they write no page, in no format
+    if (!is_mine)
+      refuse(effect.option, fmt::format("has no effect on {}", words_of(view)));
+    else if (view == kMistakeList && bit == kText && effect.views == kEdited &&
+             effect.option[0] == '-')
+      refuse(effect.option, "has no effect on --mistake list, save with --format md");
+    else if (is_page && (effect.formats & bit) == 0)
+      refuse(effect.option, fmt::format("has no effect on format {}", format));
+    else if (is_page && bit == kJson && (effect.views_of_json & view) == 0)
+      refuse(effect.option,
+             fmt::format("has no effect on {} in JSON, which holds everything", words_of(view)));
+  }
+  if (args.has_scale && args.remove_scale)
+    refuse("--scale", "does not go with --remove-scale; choose one");
+  if (!problems.empty()) throw OptionError("trace", std::move(problems));
+}
+
+}  // namespace glasshead::cli
