@@ -44,7 +44,8 @@ const std::vector<std::string>* axis_labels(const Case& c, const std::string& ta
                                             std::size_t axes_from_last) {
   if (axes_from_last == 1) {
     if (tap == "X" || tap == "q" || tap == "ids") return &c.query_labels;
-    if (tap == "k" || tap == "v" || tap == "context") return &c.key_labels;
+    if (tap == "context") return &c.context_labels;
+    if (tap == "k" || tap == "v") return &c.key_labels;
     if (tap == "E") return &c.vocabulary;
   }
   if (axes_from_last == 0) {
@@ -237,19 +238,49 @@ class Editor {
       for (nn::Block& block : c_.network.blocks) block.attention.options.mask = *mask;
   }
 
+  // A name that the sequence and its context both have is the sequence's own.
   void hide(const std::vector<std::string>& names) {
     if (!has_attention("hide")) return;
-    std::vector<index_t> keys;
-    for (const std::string& name : names) {
-      std::string why_not;
-      if (const std::optional<index_t> key = find_row(c_.key_labels, name, why_not))
-        keys.push_back(*key);
-      else
-        problem("hide", why_not);
+    if (c_.feed > 0 || c_.generate > 0) {
+      problem("hide",
+              fmt::format("the case runs row by row ({}), each run with more keys than the one "
+                          "before, and a hidden key belongs to one number of keys; take \"{}\" out "
+                          "of the case to hide keys",
+                          c_.feed > 0 ? "feed" : "generate", c_.feed > 0 ? "feed" : "generate"));
+      return;
     }
-    const Mask mask = hide_keys(keys, static_cast<index_t>(c_.key_labels.size()));
-    for (nn::Block& block : c_.network.blocks)
-      block.attention.options.mask = block.attention.options.mask & mask;
+    bool has_own = false, has_context = false;
+    for (const nn::Block& block : c_.network.blocks) {
+      (block.is_cross ? has_context : has_own) = true;
+      has_context = has_context || block.cross_attention;
+    }
+    std::vector<index_t> own, context;
+    for (const std::string& name : names) {
+      std::string why_not, why_not_there;
+      std::optional<index_t> key;
+      if (has_own) key = find_row(c_.key_labels, name, why_not);
+      if (key) {
+        own.push_back(*key);
+        continue;
+      }
+      if (has_context) key = find_row(c_.context_labels, name, why_not_there);
+      if (key)
+        context.push_back(*key);
+      else
+        problem("hide", has_own ? why_not : why_not_there);
+    }
+    for (nn::Block& block : c_.network.blocks) {
+      hide_in(block.attention, block.is_cross ? context : own,
+              block.is_cross ? c_.context_labels : c_.key_labels);
+      if (block.cross_attention) hide_in(*block.cross_attention, context, c_.context_labels);
+    }
+  }
+
+  static void hide_in(nn::Attention& attention, const std::vector<index_t>& keys,
+                      const std::vector<std::string>& labels) {
+    if (keys.empty()) return;
+    attention.options.mask =
+        attention.options.mask & hide_keys(keys, static_cast<index_t>(labels.size()));
   }
 
   void change_scale(double scale) {

@@ -141,19 +141,35 @@ class NoteReader {
            taps_.count(name.substr(0, dot + 1) + "weights") != 0;
   }
 
+  // Of the second attention of a block, or of a block over the context: "block.1.cross.scores".
+  bool is_over_context(const std::string& tap_name) const {
+    const std::vector<nn::Block>& blocks = c_.network.blocks;
+    const std::string prefix = tap_name.substr(0, tap_name.rfind('.') + 1);
+    constexpr std::string_view kCross = "cross.";
+    if (prefix.size() >= kCross.size() &&
+        prefix.compare(prefix.size() - kCross.size(), kCross.size(), kCross) == 0)
+      return true;
+    for (std::size_t n = 0; n < blocks.size(); ++n)
+      if (blocks[n].is_cross && prefix == (blocks.size() == 1 ? "" : fmt::format("block.{}.", n)))
+        return true;
+    return false;
+  }
+
   // The labels of the n-th label in an index of this tap; null when labels say nothing there.
   const std::vector<std::string>* labels_of(const std::string& tap_name, std::size_t n) const {
     if (tap_name.rfind("step.", 0) == 0) return nullptr;  // its rows are one piece's
     const std::string leaf = tap_name.substr(tap_name.rfind('.') + 1);
     if (leaf == "E") return n == 0 ? &c_.vocabulary : nullptr;
+    if (leaf == "context") return n == 0 ? &c_.context_labels : nullptr;
+    const std::vector<std::string>& keys =
+        is_over_context(tap_name) ? c_.context_labels : c_.key_labels;
     if (n == 0)
-      return is_one_of(leaf, {"k", "v", "k_rotated", "k_heads", "v_heads", "context"})
-                 ? &c_.key_labels
-                 : &c_.query_labels;
+      return is_one_of(leaf, {"k", "v", "k_rotated", "k_heads", "v_heads"}) ? &keys
+                                                                            : &c_.query_labels;
     if (n == 1 && is_one_of(leaf, {"logits", "probabilities"})) return &c_.vocabulary;
     if (n == 1 && is_one_of(leaf, {"scores", "scaled", "capped", "biased", "masked", "exp",
                                    "weights", "dropped", "exp_unshifted", "mask_additive"}))
-      return &c_.key_labels;
+      return &keys;
     return nullptr;
   }
 

@@ -1,5 +1,6 @@
 #include "wire/given.h"
 
+#include "wire/case_builder.h"
 #include "wire/case_values.h"
 #include "wire/display.h"
 
@@ -19,12 +20,11 @@ void each_attention(Network& network, const Visit& visit) {
 std::optional<Case> with_mask(const Case& original, const Broadcast& allowed,
                               std::vector<Problem>& problems) {
   Case c = original;
-  each_attention(c.network, [&](nn::Attention& attention) {
-    attention.options.mask = Mask::allowed(allowed);
-  });
+  for (nn::Block& block : c.network.blocks) block.attention.options.mask = Mask::allowed(allowed);
   const std::size_t before = problems.size();
-  for (const Problem& problem : nn::check(c.network, nn::shapes_of(c.inputs)))
-    problems.push_back(problem);
+  CaseReader read(problems);
+  check_case(c, read);
+  read.finish();
   if (problems.size() > before) return std::nullopt;
   return c;
 }

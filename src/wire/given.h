@@ -9,8 +9,9 @@
 
 namespace glasshead::wire {
 
-// The case with every attention's mask replaced by these booleans (nonzero: may attend), broadcast
-// to [batch, heads, q_len, kv_len]; nullopt, and problems, if they do not fit.
+// The case with the mask of every block's `attention` replaced by these booleans (nonzero: may
+// attend), broadcast to [batch, heads, q_len, kv_len]; a `cross_attention` keeps its own, as with
+// Edit::mask. nullopt, and problems, if they do not fit, or the case has no softmax.
 std::optional<Case> with_mask(const Case& original, const Broadcast& allowed,
                               std::vector<Problem>& problems);
 
