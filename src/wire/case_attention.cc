@@ -251,6 +251,9 @@ void read_dropout(CaseBuilder& build, JsonValue value, const std::string& path, 
       build.read.problem(join(path, "p"), fmt::format("{}; it must be at least 0 and less than 1",
                                                       excerpt(value.find("p").text())));
   }
+  if (out.p > 0 && !value.find("seed"))
+    build.read.problem(join(path, "seed"),
+                       "is missing; p needs a seed, a whole number that decides what is dropped");
   out.seed = static_cast<std::uint64_t>(
       build.read.integer(value.find("seed"), join(path, "seed"), 0, kMostExtent).value_or(0));
 }
