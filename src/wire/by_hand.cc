@@ -48,8 +48,8 @@ double drift(std::span<const double> a, std::span<const double> b) {
 }
 
 std::string weights_words(std::span<const double> row, const std::vector<char>& hidden,
-                          const PrintOptions& print) {
-  const PrintedRow printed = print_weights_row(row, hidden, print);
+                          std::optional<double> sink, const PrintOptions& print) {
+  const PrintedRow printed = print_weights_row(row, hidden, print, sink);
   std::string words = "weights";
   for (const Cell& cell : printed.cells)
     if (!cell.is_hidden) words += " " + marked(cell);
@@ -57,7 +57,8 @@ std::string weights_words(std::span<const double> row, const std::vector<char>& 
 }
 
 void attention_rows(const Case& c, const ByHand& hand, const AttentionPart& part,
-                    const DocumentOptions& options, std::vector<std::string>& lines) {
+                    const AttentionPart& exact_part, const DocumentOptions& options,
+                    std::vector<std::string>& lines) {
   const int p = hand.decimals, shown = options.print.decimals;
   PrintOptions rounded_print = options.print;
   rounded_print.decimals = p;
@@ -85,15 +86,24 @@ void attention_rows(const Case& c, const ByHand& hand, const AttentionPart& part
       }
       std::string line = "by hand   ";
       if (z) line += "z" + numbers(row_of(*z, m, i), hidden, p) + " · ";
-      if (exp && sum)
-        line += "exp" + numbers(row_of(*exp, m, i), hidden, p) + " · sum " +
-                print_number(sum->values[static_cast<std::size_t>(m * part.shape.q_len + i)], p) +
-                " · ";
-      line += weights_words(row_of(weights, m, i), hidden, rounded_print) + " · out " +
+      std::optional<double> share;
+      if (exp && sum) {
+        const auto row = static_cast<std::size_t>(m * part.shape.q_len + i);
+        line += "exp" + numbers(row_of(*exp, m, i), hidden, p);
+        if (!part.sink_exps.empty()) {
+          const double sink = round_half_up(part.sink_exps[row], p);
+          line += " · sink " + print_number(sink, p);
+          share = round_half_up(sink / sum->values[row], p);
+        }
+        line += " · sum " + print_number(sum->values[row], p) + " · ";
+      }
+      line += weights_words(row_of(weights, m, i), hidden, share, rounded_print) + " · out " +
               vector_words(row_of(out, m, i), p);
       lines.push_back(line);
       lines.push_back(
-          "exact     " + weights_words(row_of(exact_weights, m, i), hidden, options.print) +
+          "exact     " +
+          weights_words(row_of(exact_weights, m, i), hidden, sink_share(&exact_part, m, i),
+                        options.print) +
           " · out " + vector_words(row_of(exact_out, m, i), shown) + "          drift " +
           print_number(drift(row_of(weights, m, i), row_of(exact_weights, m, i)), shown) +
           " in weights, " + print_number(drift(row_of(out, m, i), row_of(exact_out, m, i)), shown) +
@@ -151,14 +161,15 @@ ByHand run_by_hand(const Case& c, const ByHandOptions& options) {
 std::vector<std::string> by_hand_lines(const Case& c, const ByHand& hand,
                                        const DocumentOptions& options) {
   std::vector<std::string> lines;
-  const std::vector<AttentionPart> parts = attentions(hand.rounded);
+  const std::vector<AttentionPart> parts = attentions(hand.rounded),
+                                   exact_parts = attentions(hand.exact);
   for (const TracedStep& traced : hand.rounded.steps) {
     const std::string leaf = leaf_of(traced.step.tap);
     const bool is_moved = traced.value.values != hand.exact.at(traced.step.tap).values;
     if (leaf == "out") {
-      for (const AttentionPart& part : parts)
-        if (part.prefix == prefix_of(traced.step.tap))
-          attention_rows(c, hand, part, options, lines);
+      for (std::size_t n = 0; n < parts.size(); ++n)
+        if (parts[n].prefix == prefix_of(traced.step.tap))
+          attention_rows(c, hand, parts[n], exact_parts[n], options, lines);
     } else if (!is_attention_inner(leaf) && is_moved) {
       other_rows(c, hand, traced.step, options, lines);
     }

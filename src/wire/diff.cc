@@ -70,7 +70,8 @@ Differ::Row Differ::row(index_t m, index_t i) const {
   const auto print = [&](const AttentionPart& part, const TraceTensor& weights) {
     const std::vector<char> hidden =
         hidden_row(*part.plan, m / part.shape.heads, m % part.shape.heads, i);
-    return print_weights_row(row_of(weights, m, i), hidden, options_.print);
+    return print_weights_row(row_of(weights, m, i), hidden, options_.print,
+                             sink_share(&part, m, i));
   };
   return {print(before_, was("weights")), print(after_, is("weights"))};
 }
@@ -118,14 +119,16 @@ void Differ::lines(index_t m, std::vector<std::string>& out) {
       width = std::max(width, display_width(row_cells[static_cast<std::size_t>(j)]));
     start += kSeparator;
     const std::string name = label(keys_, j);
-    lines[0] = pad_right(lines[0], start + std::max(width - kHeaderBack, 0)) + name;
+    const int at = start + std::max(width - kHeaderBack, 0);
+    lines[0] = pad_right(lines[0], std::max(at, display_width(lines[0]) + 1)) + name;
     for (std::size_t n = 0; n < rows.size(); ++n)
       lines[n + 1] = pad_right(lines[n + 1], start) + cells[n][static_cast<std::size_t>(j)];
     start += width;
   }
   start += kSeparator;
   const int digits = sums.empty() ? 0 : display_width(sums[0]) - 2;
-  lines[0] = pad_right(lines[0], start + std::max(digits, 0)) + "Σ";
+  lines[0] =
+      pad_right(lines[0], std::max(start + std::max(digits, 0), display_width(lines[0]) + 1)) + "Σ";
   for (std::size_t n = 0; n < rows.size(); ++n)
     lines[n + 1] = pad_right(lines[n + 1], start) + sums[n];
   out.insert(out.end(), lines.begin(), lines.end());
@@ -189,12 +192,13 @@ std::string Differ::why_unmoved(index_t m, index_t i) const {
   if (hidden != hidden_row(*before_.plan, m / before_.shape.heads, m % before_.shape.heads, i))
     return {};
   std::string from, to;
-  bool has_moved = false, is_together = true;
-  double shift = 0;
+  bool has_moved = false, is_together = true, are_equal = true;
+  double shift = 0, first = 0;
   index_t allowed = 0;
   for (std::size_t j = 0; j < a.size(); ++j) {
     if (hidden[j] != 0) continue;
-    if (allowed++ == 0) shift = b[j] - a[j];
+    if (allowed++ == 0) shift = b[j] - a[j], first = a[j];
+    are_equal = are_equal && is_same(a[j], first);
     has_moved = has_moved || !is_same(a[j], b[j]);
     is_together = is_together && is_same(b[j] - a[j], shift);
     from += (from.empty() ? "" : " ") + print_number(a[j], options_.print.decimals);
@@ -203,8 +207,13 @@ std::string Differ::why_unmoved(index_t m, index_t i) const {
   const std::string name = "row " + label(queries_, i);
   if (allowed == 1) return name + " sees one key, which gets all";
   if (!has_moved && before_.scale == after_.scale) return "no score that " + name + " sees moved";
-  if (!is_together) return {};
   constexpr index_t kListed = 8;
+  if (!has_moved) {
+    if (!are_equal) return {};
+    return "the scores that " + name + " sees are equal" +
+           (allowed <= kListed ? " (" + from + ")" : "") + ", and so they are at any scale";
+  }
+  if (!is_together) return {};
   std::string words =
       "in " + name + " every score " + (shift > 0 ? "rose" : "fell") + " by the same amount";
   if (allowed <= kListed) words += " (" + from + " → " + to + ")";

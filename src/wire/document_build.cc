@@ -198,8 +198,9 @@ std::size_t Builder::add_pairs(std::size_t at) {
       section.formula = "S = Q·Kᵀ";
       section.shape = shape_words(value(at).shape);
     } else if (name == "scaled") {
-      section.formula = "Z = S · " + print_number(part.scale, options_.print.decimals);
-      section.latex = "Z=S\\cdot " + print_number(part.scale, options_.print.decimals);
+      const std::string scale = print_alone(part.scale, options_.print.decimals);
+      section.formula = "Z = S · " + scale;
+      section.latex = "Z=S\\cdot " + scale;
     } else if (name == "masked") {
       section.formula.clear();
       section.remark = pair_remark(part);
@@ -263,6 +264,15 @@ std::size_t Builder::add_softmax(std::size_t at) {
          prefix_of(step(at).tap) == part.prefix;
        ++at) {
     const bool is_pairs = leaf(at) == "exp";
+    if (leaf(at) == "row_sum" && !part.sink_exps.empty()) {
+      TraceTensor exps = value(at);
+      exps.values = part.sink_exps;
+      exps = as_column(exps, part);
+      TableSource sink = source(part.prefix + "sink", exps);
+      sink.name = "sink";
+      for (Table& table : make_tables(sink, case_, options_))
+        section.tables.push_back(std::move(table));
+    }
     if (is_pairs && number(step(at), "shift", 1) == 0)
       section.remark = "per row: exp, divide by the sum (the maximum is not subtracted)";
     const TraceTensor column = is_pairs ? TraceTensor{} : as_column(value(at), part);
@@ -286,7 +296,9 @@ std::size_t Builder::add_weights(std::size_t at) {
   const AttentionPart* part = leaf(at) == "weights" ? part_of(step(at).tap) : nullptr;
   Section& section = add_section(step(at).tap, leaf(at));
   const bool has_softmax = !part || trace_.find(part->prefix + "exp");
-  section.remark = has_softmax ? "each row adds to 1" : "no softmax: the scores as they are";
+  section.remark = !has_softmax                         ? "no softmax: the scores as they are"
+                   : part && !part->sink_shares.empty() ? "each row and its sink add to 1"
+                                                        : "each row adds to 1";
   section.shape = shape_words(value(at).shape);
   section.latex = !has_softmax ? "A=Z"
                   : part       ? "A=\\operatorname{softmax}_{\\text{row}}(Z)"

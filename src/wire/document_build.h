@@ -36,7 +36,16 @@ struct AttentionPart {
   bool has_heads = false;  // its tensors have a head axis
   double scale = 1;
   std::optional<MaskPlan> plan;
+  // exp(sink - maximum) of every row of every head, and its share of the row's sum: with it the
+  // row's weights add to 1. Empty without sinks.
+  std::vector<double> sink_exps, sink_shares;
 };
+
+// Fills them from a run's row_max and row_sum; `step` is row_sum's.
+void add_sinks(AttentionPart& part, const TraceTensor& row_max, const Step& step,
+               const TraceTensor& row_sum);
+// The sink's share in row i of matrix m; none without a sink or a part.
+std::optional<double> sink_share(const AttentionPart* part, index_t m, index_t i);
 
 // The attention that step `scores` with this value belongs to.
 AttentionPart attention_of(const Step& scores, const TraceTensor& value, const TraceTensor& q);

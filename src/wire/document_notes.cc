@@ -55,10 +55,10 @@ std::string attention_words(const AttentionPart& part, int decimals) {
   std::string words =
       "scale " + scale_words(part, decimals) + " · mask " + mask_words(*part.options);
   if (part.options->softcap > 0)
-    words += " · softcap " + print_number(part.options->softcap, decimals);
+    words += " · softcap " + print_alone(part.options->softcap, decimals);
   if (!part.options->bias.terms().empty()) words += " · bias";
   if (part.options->dropout.p > 0)
-    words += " · dropout " + print_number(part.options->dropout.p, decimals);
+    words += " · dropout " + print_alone(part.options->dropout.p, decimals);
   if (!part.options->sinks.empty()) words += " · sink";
   return words;
 }
@@ -132,6 +132,23 @@ std::string printed_digits(const Case& c, const PrintedNumber& printed) {
   return words;
 }
 
+// "row B ", "head 1 row B "; "" of numbers that have no row. The last axis but one is the row, save
+// where a tap has one number a row.
+std::string place_words(const Case& c, const PrintedNumber& printed) {
+  const std::vector<index_t>& index = printed.index;
+  const std::string leaf = leaf_of(printed.tap);
+  bool is_per_row = false;
+  for (const char* name : {"row_max", "row_sum", "lse", "row_sum_unshifted", "weights_sum",
+                           "largest_weight", "distance", "jacobian_norm", "lead", "next_token"})
+    is_per_row = is_per_row || leaf == name;
+  const std::size_t columns = is_per_row || index.size() < 2 ? 0 : 1;
+  if (index.empty()) return {};
+  const std::size_t row = index.size() - 1 - columns;
+  std::string words;
+  if (row > 0) words = fmt::format("head {} ", index[row - 1]);
+  return words + "row " + label_or_index(c.query_labels, index[row]) + " ";
+}
+
 // "row B as 0.50 0.50 0; softmax of ...": one sentence for each row, with all that is said of its
 // numbers.
 std::vector<std::string> printed_sentences(const Case& c) {
@@ -145,8 +162,7 @@ std::vector<std::string> printed_sentences(const Case& c) {
     std::string where;
     if (printed.tap != "weights") where = printed.tap + " ";
     std::replace(where.begin(), where.end(), '_', ' ');
-    if (!printed.index.empty())
-      where += "row " + label_or_index(c.query_labels, printed.index.front()) + " ";
+    where += place_words(c, printed);
     const std::string words = where + "as " + printed_digits(c, printed);
     auto row =
         std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.words == words; });
@@ -227,8 +243,9 @@ void add_footnotes(Document& document, const Case& c, const DocumentOptions& opt
   static_cast<void>(options);
   const std::string moved = moved_words(document);
   if (!moved.empty()) document.footnotes.push_back(moved);
-  const std::string source =
-      c.from.rfind("tutorial", 0) == 0 ? std::string("the tutorial") : escape_controls(c.from);
+  const std::string source = c.from.empty()                     ? std::string("the source")
+                             : c.from.rfind("tutorial", 0) == 0 ? std::string("the tutorial")
+                                                                : escape_controls(c.from);
   for (const std::string& sentence : printed_sentences(c))
     document.notes.push_back(escape_controls(source + " prints " + sentence));
 }
@@ -306,8 +323,9 @@ std::string projection_latex(const std::string& letter, const Step& step) {
 }
 
 std::string next_token_line(const Case& c, const std::string& row, double token) {
+  // NaN among the probabilities: none is the largest.
   return cut(escape_controls(row), kLabelCells) + " → " +
-         label_or_index(c.vocabulary, static_cast<index_t>(token));
+         (token != token ? "nan" : label_or_index(c.vocabulary, static_cast<index_t>(token)));
 }
 
 }  // namespace glasshead::wire

@@ -1,5 +1,7 @@
 #include "wire/document_tables.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -91,7 +93,8 @@ void add_row(Table& table, const TableSource& source, const Case& c, const Leadi
   const bool is_long = is_pairs && !print.is_full && static_cast<index_t>(row.size()) > kLongRow;
   table.row_index.push_back(source.first_row + i);
   if (is_long && source.kind == TableKind::weights) {
-    PrintedLongRow printed = print_long_weights_row(row, hidden_marks(source, leading, i), print);
+    PrintedLongRow printed = print_long_weights_row(row, hidden_marks(source, leading, i), print,
+                                                    sink_share(source.part, m, i));
     label_long_row(printed.row, source, table.column_labels, m, i, print);
     table.long_rows.push_back(std::move(printed.row));
     table.sums.push_back(printed.sum);
@@ -101,7 +104,8 @@ void add_row(Table& table, const TableSource& source, const Case& c, const Leadi
     label_long_row(printed, source, table.column_labels, m, i, print);
     table.long_rows.push_back(std::move(printed));
   } else if (source.kind == TableKind::weights) {
-    PrintedRow printed = print_weights_row(row, hidden_marks(source, leading, i), print);
+    PrintedRow printed = print_weights_row(row, hidden_marks(source, leading, i), print,
+                                           sink_share(source.part, m, i));
     hide(printed.cells, source, leading, i);
     table.rows.push_back(std::move(printed.cells));
     table.sums.push_back(printed.sum);
@@ -110,6 +114,22 @@ void add_row(Table& table, const TableSource& source, const Case& c, const Leadi
     hide(cells, source, leading, i);
     table.rows.push_back(std::move(cells));
   }
+}
+
+// Rule R2 for weights made without softmax; those of a softmax are written out, however small.
+bool are_scientific_weights(const TableSource& source, const PrintOptions& print) {
+  const std::vector<double>& values = source.value->values;
+  if (!needs_scientific(values, print.decimals)) return false;
+  if (std::any_of(values.begin(), values.end(), [](double x) { return std::fabs(x) > 1; }))
+    return true;
+  const Matrices matrices = matrices_of(source.value->shape);
+  for (index_t m = 0; m < matrices.count; ++m)
+    for (index_t i = 0; i < matrices.rows; ++i)
+      if (row_adds_to_one(
+              sum_of_row(row_of(*source.value, m, i)) + sink_share(source.part, m, i).value_or(0),
+              matrices.columns + 1))
+        return false;
+  return true;
 }
 
 // A large matrix as numbers for a picture.
@@ -150,6 +170,8 @@ std::vector<Table> make_tables(const TableSource& source, const Case& c,
   const Matrices matrices = matrices_of(source.value->shape);
   const bool is_scientific = source.kind != TableKind::weights &&
                              needs_scientific(source.value->values, options.print.decimals);
+  PrintOptions print = options.print;
+  print.is_scientific = source.kind == TableKind::weights && are_scientific_weights(source, print);
   std::vector<Table> tables;
   for (index_t m = 0; m < matrices.count; ++m) {
     const Leading leading = leading_of(source.value->shape, m);
@@ -177,7 +199,7 @@ std::vector<Table> make_tables(const TableSource& source, const Case& c,
     if (source.are_rows_queries && options.query) query = *options.query - source.first_row;
     for (const index_t i : shown_rows(matrices.rows, query)) {
       if (has_labels) table.row_labels.push_back(labels[static_cast<std::size_t>(i)]);
-      add_row(table, source, c, leading, m, i, options.print, is_scientific);
+      add_row(table, source, c, leading, m, i, print, is_scientific);
     }
     tables.push_back(std::move(table));
   }

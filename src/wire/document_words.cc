@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/fail.h"
+#include "base/math.h"
 #include "wire/display.h"
 #include "wire/document_build.h"
 
@@ -82,7 +83,7 @@ std::string mask_words(const AttentionOptions& options) {
 }
 
 std::string scale_words(const AttentionPart& part, int decimals) {
-  const std::string value = print_number(part.scale, decimals);
+  const std::string value = print_alone(part.scale, decimals);
   if (part.options && part.options->scale) return value;
   return fmt::format("1/√{}", part.d_k) + " = " + value;
 }
@@ -117,8 +118,27 @@ AttentionPart attention_of(const Step& scores, const TraceTensor& value, const T
   return part;
 }
 
+void add_sinks(AttentionPart& part, const TraceTensor& row_max, const Step& step,
+               const TraceTensor& row_sum) {
+  const std::vector<double>& sinks = part.options->sinks;
+  if (sinks.empty() || part.shape.q_len == 0) return;
+  const bool is_shifted = number(step, "shift", 1) != 0;
+  for (std::size_t row = 0; row < row_sum.values.size(); ++row) {
+    const index_t h = static_cast<index_t>(row) / part.shape.q_len % part.shape.heads;
+    const double sink = sinks.at(static_cast<std::size_t>(h));
+    part.sink_exps.push_back(math::exp(is_shifted ? sink - row_max.values[row] : sink));
+    part.sink_shares.push_back(part.sink_exps.back() / row_sum.values[row]);
+  }
+}
+
+std::optional<double> sink_share(const AttentionPart* part, index_t m, index_t i) {
+  if (!part || part->sink_shares.empty()) return std::nullopt;
+  return part->sink_shares[static_cast<std::size_t>(m * part->shape.q_len + i)];
+}
+
 std::vector<AttentionPart> attentions(const Trace& trace) {
   std::vector<AttentionPart> parts;
+  const TraceTensor* row_max = nullptr;
   for (const TracedStep& traced : trace.steps) {
     const Step& step = traced.step;
     if (leaf_of(step.tap) == "scores" && !step.reads.empty())
@@ -126,6 +146,10 @@ std::vector<AttentionPart> attentions(const Trace& trace) {
     if (!parts.empty() && leaf_of(step.tap) == "scaled" &&
         prefix_of(step.tap) == parts.back().prefix)
       parts.back().scale = number(step, "scale", 1);
+    if (parts.empty() || prefix_of(step.tap) != parts.back().prefix) continue;
+    if (leaf_of(step.tap) == "row_max") row_max = &traced.value;
+    if (leaf_of(step.tap) == "row_sum" && row_max)
+      add_sinks(parts.back(), *row_max, step, traced.value);
   }
   return parts;
 }

@@ -81,11 +81,11 @@ std::string Explainer::chain(index_t m, index_t i, index_t j) const {
     const double from = read_printed(number(before));
     double on_digits = 0;
     if (leaf[0] == 's') {
-      const std::string scale = number(part_.scale);
+      const std::string scale = print_alone(part_.scale, p_);
       words += " → ·" + scale;
       on_digits = from * read_printed(scale);
     } else if (leaf[0] == 'c') {
-      const std::string cap = number(part_.options->softcap);
+      const std::string cap = print_alone(part_.options->softcap, p_);
       words += " → " + cap + "·tanh(" + number(before) + "/" + cap + ")";
       on_digits = read_printed(cap) * math::tanh(from / read_printed(cap));
     } else {
@@ -152,7 +152,8 @@ void Explainer::rows(std::vector<ExplainedRow>& rows) const {
       const std::vector<char> hidden =
           hidden_row(*part_.plan, m / part_.shape.heads, m % part_.shape.heads, i);
       const std::span<const double> row = row_of(weights, m, i);
-      const PrintedRow printed = print_weights_row(row, hidden, options_.print);
+      const PrintedRow printed =
+          print_weights_row(row, hidden, options_.print, sink_share(&part_, m, i));
       if (part_.shape.kv_len > kLongRow && !options_.print.is_full) {
         for (const Table::LongEntry& entry : print_long_row(row, hidden, p_, false).top)
           explained.keys.push_back(entry.key);

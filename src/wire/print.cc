@@ -12,6 +12,8 @@ namespace glasshead::wire {
 namespace {
 
 constexpr double kScientificFrom = 1e7;  // rule R2
+// Units of the 12th decimal place of this much, times 100, fit 64 bits.
+constexpr double kMostSummed = 1e4;
 
 bool is_whole(double x) { return std::floor(x) == x; }
 
@@ -58,6 +60,8 @@ std::string from_units(std::int64_t units, int places) {
 }
 
 std::string print_weight(double x, const PrintOptions& options) {
+  if (options.is_scientific)
+    return print_number(options.is_percent ? 100 * x : x, options.decimals, true);
   return options.is_percent ? print_percent(x, options.decimals)
                             : print_number(x, options.decimals);
 }
@@ -96,8 +100,8 @@ Cell hidden_weight() {
 }
 
 // Σ of a row whose cells are printed: judged on the unrounded row, printed from the digits.
-RowSum finish_row(std::span<const double> row, std::vector<Cell*>& shown, bool has_allowed,
-                  const PrintOptions& options) {
+RowSum finish_row(std::span<const double> row, std::vector<Cell*> shown, bool has_allowed,
+                  std::optional<double> sink, const PrintOptions& options) {
   RowSum sum;
   sum.exact = sum_of_row(row);
   sum.is_empty = !has_allowed;
@@ -106,17 +110,27 @@ RowSum finish_row(std::span<const double> row, std::vector<Cell*>& shown, bool h
     sum.is_ok = sum.exact == 0;
     return sum;
   }
-  sum.is_ok = row_adds_to_one(sum.exact, static_cast<index_t>(row.size()));
-  if (!sum.is_ok) {  // rule R6: digits cannot hide a failure
-    sum.text = print_weight(sum.exact, options);
+  const index_t terms = static_cast<index_t>(row.size()) + (sink ? 1 : 0);
+  sum.is_ok = row_adds_to_one(sum.exact + sink.value_or(0), terms);
+  Cell share;
+  share.exact = sink.value_or(0);
+  share.text = print_weight(share.exact, options);
+  double size = 0;
+  for (const Cell* cell : shown) size += std::fabs(cell->exact);
+  // Rule R6: digits cannot hide a failure. Without softmax large numbers may add to 1 by chance.
+  if (!sum.is_ok || options.is_scientific || size > kMostSummed) {
+    sum.text = print_weight(sum.exact, options) + (sink ? " + sink " + share.text : "");
     return sum;
   }
+  if (sink) shown.push_back(&share);
   const bool is_whole_row = std::all_of(
       shown.begin(), shown.end(), [](const Cell* cell) { return is_spelled_whole(cell->text); });
-  const std::int64_t units = make_digits_add_up(shown, options);
+  std::int64_t units = make_digits_add_up(shown, options);
+  if (sink) units -= units_of(share.text, options.decimals);
   sum.text = is_whole_row && options.decimals > 0
                  ? std::to_string(units / units_of("1", options.decimals))
                  : from_units(units, options.decimals);
+  if (sink) sum.text += " + sink " + marked(share);
   return sum;
 }
 
@@ -166,6 +180,10 @@ bool needs_scientific(std::span<const double> values, int decimals) {
   return has_nonzero && !has_shown;
 }
 
+std::string print_alone(double x, int decimals) {
+  return print_number(x, decimals, needs_scientific({&x, 1}, decimals));
+}
+
 std::string print_percent(double x, int decimals) {
   if (!std::isfinite(x) || x == 0) return print_number(x, decimals);
   if (x == 1) return "100";
@@ -189,7 +207,7 @@ bool row_adds_to_one(double sum, index_t n) {
 }
 
 PrintedRow print_weights_row(std::span<const double> row, std::span<const char> hidden,
-                             const PrintOptions& options) {
+                             const PrintOptions& options, std::optional<double> sink) {
   PrintedRow printed;
   printed.cells.resize(row.size());
   std::vector<Cell*> shown;
@@ -203,12 +221,12 @@ PrintedRow print_weights_row(std::span<const double> row, std::span<const char> 
     cell.text = print_weight(row[j], options);
     shown.push_back(&cell);
   }
-  printed.sum = finish_row(row, shown, !shown.empty(), options);
+  printed.sum = finish_row(row, shown, !shown.empty(), sink, options);
   return printed;
 }
 
 PrintedLongRow print_long_weights_row(std::span<const double> row, std::span<const char> hidden,
-                                      const PrintOptions& options) {
+                                      const PrintOptions& options, std::optional<double> sink) {
   PrintedLongRow printed;
   const std::vector<index_t> top = largest(row, hidden);
   std::vector<double> rest(row.begin(), row.end());
@@ -226,7 +244,7 @@ PrintedLongRow print_long_weights_row(std::span<const double> row, std::span<con
   printed.row.others.exact = sum_of_row(rest);
   printed.row.others.text = print_weight(printed.row.others.exact, options);
   if (printed.row.other_count > 0) shown.push_back(&printed.row.others);
-  printed.sum = finish_row(row, shown, allowed > 0, options);
+  printed.sum = finish_row(row, shown, allowed > 0, sink, options);
   return printed;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ struct PrintOptions {
   int decimals = 4;         // 0 to 12
   bool is_percent = false;  // weights and probabilities times 100
   RowRounding rounding = RowRounding::sum_to_one;
-  bool is_full = false;  // rows longer than kLongRow are printed whole
+  bool is_full = false;        // rows longer than kLongRow are printed whole
+  bool is_scientific = false;  // weights made without softmax that rule R2 writes so
 };
 
 inline constexpr int kMaxDecimals = 12;
@@ -38,6 +40,9 @@ std::string print_number(double x, int decimals, bool is_scientific = false);
 // Rule R2: an entry of 10^7 or more, or nonzero entries that all lie below 10^-decimals.
 bool needs_scientific(std::span<const double> values, int decimals);
 
+// A number that stands alone, as the scale does: rule R2 for it as for a matrix.
+std::string print_alone(double x, int decimals);
+
 // x times 100, its decimal point moved, so still correctly rounded.
 std::string print_percent(double x, int decimals);
 
@@ -47,9 +52,10 @@ struct PrintedRow {
 };
 
 // Rules R3, R4, R6 for one row of weights or probabilities. `hidden` marks masked pairs; empty:
-// none.
+// none. `sink` is the share of the sum that a sink takes: the row and it add to 1, and Σ prints it
+// behind the row's own sum, "0.8766 + sink 0.1234".
 PrintedRow print_weights_row(std::span<const double> row, std::span<const char> hidden,
-                             const PrintOptions& options);
+                             const PrintOptions& options, std::optional<double> sink = {});
 
 // Rule R7: the largest kLongRowTop entries (ties: the earlier key) and the rest together; rule R4
 // over what is printed. Labels are left empty.
@@ -58,7 +64,7 @@ struct PrintedLongRow {
   RowSum sum;
 };
 PrintedLongRow print_long_weights_row(std::span<const double> row, std::span<const char> hidden,
-                                      const PrintOptions& options);
+                                      const PrintOptions& options, std::optional<double> sink = {});
 // The same without sums, for scores and the like: the largest entries by value.
 Table::LongRow print_long_row(std::span<const double> row, std::span<const char> hidden,
                               int decimals, bool is_scientific);

@@ -263,11 +263,12 @@ Lines Writer::compact(const Section& section) const {
 
 // "A   max 0.7071   exp  0.4931  1   sum 1.4931": one line a row; empty if it would not fit.
 Lines Writer::softmax(const Section& section, index_t head) const {
-  const Table *max = nullptr, *exp = nullptr, *sum = nullptr;
+  const Table *max = nullptr, *exp = nullptr, *sink = nullptr, *sum = nullptr;
   for (const Table& table : section.tables) {
     if (table.is_repeated || table.head != head) continue;
     if (table.name == "max") max = &table;
     if (table.name == "sum") sum = &table;
+    if (table.name == "sink") sink = &table;
     if (table.name == "exp") exp = &table;
   }
   if (!max || !sum) return {};
@@ -277,6 +278,7 @@ Lines Writer::softmax(const Section& section, index_t head) const {
     return aligned(cells, "");
   };
   const Lines maxima = column_of(*max), sums = column_of(*sum);
+  const Lines sinks = sink ? column_of(*sink) : Lines();
   int exp_width = 0, label_width = 0;
   for (std::size_t n = 0; exp && n < exp->rows.size(); ++n)
     for (const Cell& cell : exp->rows[n])
@@ -295,6 +297,7 @@ Lines Writer::softmax(const Section& section, index_t head) const {
         line += "  " + pad_left(cell.is_hidden ? "" : shown_cell(cell), exp_width);
       line += "  ";
     }
+    if (sink) line += "   sink " + sinks[n + 1];
     lines.push_back(line + "   sum " + sums[n + 1]);
   }
   return width_of(lines) <= options_.width ? lines : Lines{};

@@ -57,6 +57,7 @@ class TraceJson {
   std::vector<std::pair<std::string, std::vector<index_t>>> shown_shapes_;
   std::vector<Step> list_;
   std::optional<AttentionPart> part_;
+  TraceTensor row_max_;  // of part_, where there are sinks
   CheckLine rows_{"rows-sum-1", "", true, {}}, hidden_{"no-weight-on-hidden", "", true, {}};
   bool has_weights_ = false;
 };
@@ -226,7 +227,10 @@ void TraceJson::weights(const Step& step, const TraceTensor& value, const Attent
         }
       }
       if (allowed == 0) empty.push_back(matrices.count > 1 ? std::vector{m, i} : std::vector{i});
-      if (allowed > 0 && !row_adds_to_one(sum, matrices.columns)) rows_.is_ok = false;
+      const std::optional<double> sink = sink_share(part, m, i);
+      if (allowed > 0 &&
+          !row_adds_to_one(sum + sink.value_or(0), matrices.columns + (sink ? 1 : 0)))
+        rows_.is_ok = false;
     }
   has_weights_ = true;
   if (!part) return;
@@ -251,6 +255,10 @@ void TraceJson::step(const Step& step, const TraceTensor& value) {
       if (later.tap == part_->prefix + "scaled") part_->scale = number(later, "scale", 1);
     scale(*part_);
     mask(*part_);
+  }
+  if (part_ && part_->prefix == prefix_of(step.tap) && !part_->options->sinks.empty()) {
+    if (leaf == "row_max") row_max_ = value;
+    if (leaf == "row_sum") add_sinks(*part_, row_max_, step, value);
   }
   shapes_[step.tap] = value.shape;
   const AttentionPart* part = part_ && part_->prefix == prefix_of(step.tap) ? &*part_ : nullptr;

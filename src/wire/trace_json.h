@@ -9,10 +9,10 @@
 // (after weights: row_sum, the weights' own sums, and empty_rows), shapes, printed, checks. The
 // tap row_sum of the softmax, the sum of the exponentials, is called exp_sum here. With a prefix
 // ("block.0.") so are these.
-// Later runs of a case that is run piece by piece have labels of their own: "step.1.labels" {row, q,
-// k}, row being where the run's row stands in the whole sequence.
-// Hidden scores are null, their reason stands in mask.reason ("causal+padding" when both hide);
-// leading axes of size 1 are dropped.
+// Later runs of a case that is run piece by piece have labels of their own: "step.1.labels" {row,
+// q, k}, row being where the run's row stands in the whole sequence. Hidden scores are null, their
+// reason stands in mask.reason ("causal+padding" when both hide); leading axes of size 1 are
+// dropped.
 #pragma once
 
 #include <functional>
