@@ -171,7 +171,8 @@ class OutputFile {
 };
 
 // The first place where two JSON values differ, as a path; "" if nowhere.
-std::string first_difference(const nlohmann::json& a, const nlohmann::json& b, std::string where) {
+std::string first_difference(const nlohmann::json& a, const nlohmann::json& b,
+                             const std::string& where) {
   if (a.is_object() && b.is_object()) {
     for (const auto& [key, value] : a.items()) {
       const std::string at = where.empty() ? key : where + "." + key;
