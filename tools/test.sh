@@ -35,7 +35,6 @@ if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part build-asan build asan -DGLASSHEAD_FUZZ=ON
   part asan ctest --preset asan -j "$jobs"
   part fuzz tools/fuzz.sh build/asan/bin "${FUZZ_SECONDS:-60}"
-  part lint tools/lint.sh build/dev quick
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
