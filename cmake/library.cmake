@@ -3,8 +3,10 @@
 function(glasshead_library folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
   add_library(glasshead_${folder} STATIC ${sources})
-  target_include_directories(glasshead_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src
+  target_include_directories(glasshead_${folder} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                             PRIVATE ${PROJECT_SOURCE_DIR}/src
                              INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_compile_features(glasshead_${folder} PUBLIC cxx_std_20)
   target_link_libraries(glasshead_${folder} PUBLIC ${ARGN})
 endfunction()
 
