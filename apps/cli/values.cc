@@ -2,6 +2,9 @@
 
 #include <charconv>
 #include <system_error>
+#include <type_traits>
+
+#include "wire/decimal.h"
 
 namespace glasshead::cli {
 namespace {
@@ -15,11 +18,19 @@ std::optional<T> parse_whole(std::string_view text) {
 }
 
 template <class T>
+std::optional<T> parse_value(std::string_view text) {
+  if constexpr (std::is_same_v<T, double>)
+    return parse_number(text);
+  else
+    return parse_whole<T>(text);
+}
+
+template <class T>
 std::optional<std::vector<T>> parse_list(const std::string& flag, std::string_view text,
                                          const char* kind, std::vector<Problem>& problems) {
   std::vector<T> values;
   for (const std::string_view part : split_at_commas(text)) {
-    const std::optional<T> value = parse_whole<T>(part);
+    const std::optional<T> value = parse_value<T>(part);
     if (!value) {
       problems.push_back({flag, "found '" + std::string(part) + "' in '" + std::string(text) +
                                     "'; " + kind + " separated by commas are needed"});
@@ -39,7 +50,7 @@ std::string shortest(T value) {
 
 }  // namespace
 
-std::optional<double> parse_number(std::string_view text) { return parse_whole<double>(text); }
+std::optional<double> parse_number(std::string_view text) { return wire::parse_double(text); }
 std::optional<index_t> parse_integer(std::string_view text) { return parse_whole<index_t>(text); }
 std::optional<std::uint64_t> parse_seed(std::string_view text) {
   return parse_whole<std::uint64_t>(text);
