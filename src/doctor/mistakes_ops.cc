@@ -4,12 +4,12 @@
 
 #include "base/math.h"
 #include "core/mask_plan.h"
+#include "core/rows.h"
 
 namespace glasshead::doctor {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr index_t kSumBlock = 128;  // sums over keys: blocks of 128, then in order, as in trace.h
 
 index_t rows_of(const TraceTensor& t) { return t.shape[t.shape.size() - 2]; }
 index_t columns_of(const TraceTensor& t) { return t.shape.back(); }

@@ -4,12 +4,13 @@
 #include <limits>
 
 #include "base/math.h"
+#include "core/rows.h"
 
 namespace glasshead::nn {
 namespace {
 
-// Sums over an axis: blocks of 128, then in order, as in core/rows.h.
-constexpr std::size_t kBlock = 128;
+// Sums over an axis are made as those over keys: block by block, then in order.
+constexpr auto kBlock = static_cast<std::size_t>(kSumBlock);
 
 // One line of entries along the axis: `count` of them, `stride` apart.
 struct Line {
