@@ -236,7 +236,10 @@ void write_taps(const std::string& path, const Trace& trace,
   const auto add = [&](const std::string& tap, const TraceTensor& value) {
     bool is_wanted = names.empty();
     for (std::size_t n = 0; n < names.size(); ++n)
-      if (names[n] == tap || names[n] == wire::leaf_of(tap)) is_wanted = is_found[n] = 1;
+      if (names[n] == tap || names[n] == wire::leaf_of(tap)) {
+        is_found[n] = 1;
+        is_wanted = true;
+      }
     if (is_wanted) all.emplace_back(tap, file_tensor(value));
   };
   for (const auto& [tap, value] : trace.inputs) add(tap, value);

@@ -5,9 +5,9 @@
 //
 // call: "trace" (format json, text, md, latex, html, svg, csv; "decimals", "mistake", "by_hand":
 // the command's options of these names), "sweep" ("sweep": "d_k=1..64"), "worksheet" ("seed",
-// "level"; format). Nothing falls back: values of another kind or out of range and fields that a call
-// does not have are refused. An answer that could not be made is {"problems":[{"where":...,"what":...}]}:
-// every problem, by field path.
+// "level"; format). Nothing falls back: values of another kind or out of range and fields that a
+// call does not have are refused. An answer that could not be made is
+// {"problems":[{"where":...,"what":...}]}: every problem, by field path.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ class Mask {
   };
   struct KeyLengths {
     std::vector<index_t> lengths;
-  };                                          // [batch] or one for all: j < lengths[b]
+  };  // [batch] or one for all: j < lengths[b]
   struct Segments {                           // packed documents: query_ids[b,i] == key_ids[b,j]
     index_t batch = 1;                        // rows of ids; 1 repeats over the batch
     std::vector<index_t> query_ids, key_ids;  // [batch, q_len], [batch, kv_len]

@@ -98,8 +98,9 @@ TEST(ByHand, the_same_chain_gives_what_the_tutorial_prints_right) {
     if (std::none_of(c.printed.begin(), c.printed.end(), is_rounding)) continue;
     const Trace trace = run_on_paper(c);
     for (const PrintedNumber& printed : c.printed)
-      if (printed.kind.empty() && trace.find(tap_on_paper(printed.tap)) != nullptr)
+      if (printed.kind.empty() && trace.find(tap_on_paper(printed.tap)) != nullptr) {
         EXPECT_TRUE(gives(trace, printed)) << c.name << " " << printed.tap << " " << printed.text;
+      }
   }
 }
 
@@ -107,9 +108,10 @@ TEST(ByHand, the_same_chain_gives_what_the_tutorial_prints_right) {
 TEST(ByHand, two_decimals_throughout_give_every_rounded_number_of_two_decimals) {
   for (const Case& c : all_cases())
     for (const PrintedNumber& printed : c.printed)
-      if (printed.kind == "rounding" && decimals_of(printed.text) == 2)
+      if (printed.kind == "rounding" && decimals_of(printed.text) == 2) {
         EXPECT_TRUE(gives(run_by_hand(c, {2, false}).rounded, printed))
             << c.name << " " << printed.tap << " " << printed.text;
+      }
 }
 
 // A slip is what no rounding gives: neither the chain above nor 2 to 5 decimals throughout.

@@ -92,7 +92,9 @@ TEST(AllCases, weights_are_zero_exactly_where_a_pair_is_hidden) {
       for (index_t h = 0; h < r.weights.shape[1]; ++h)
         for (index_t i = 0; i < r.weights.shape[2]; ++i)
           for (index_t j = 0; j < r.weights.shape[3]; ++j) {
-            if (!naive_allowed(call, b, h, i, j)) EXPECT_EQ(r.weights(b, h, i, j), 0.0);
+            if (!naive_allowed(call, b, h, i, j)) {
+              EXPECT_EQ(r.weights(b, h, i, j), 0.0);
+            }
           }
   });
 }

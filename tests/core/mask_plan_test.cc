@@ -34,7 +34,9 @@ TEST(MaskPlan, all_its_answers_agree_for_every_case) {
             const bool is_allowed = naive_allowed(entry.call, b, h, i, j);
             ASSERT_EQ(plan.allowed(b, h, i, j), is_allowed) << b << h << i << j;
             ASSERT_EQ(flags[static_cast<std::size_t>(j)], is_allowed ? 1 : 0);
-            if (is_allowed) ASSERT_TRUE(keys.begin <= j && j < keys.end) << "outside its range";
+            if (is_allowed) {
+              ASSERT_TRUE(keys.begin <= j && j < keys.end) << "outside its range";
+            }
             count += is_allowed ? 1 : 0;
           }
           ASSERT_EQ(plan.count_allowed(b, h, i), count);
@@ -97,7 +99,9 @@ TEST(BiasPlan, its_answers_agree_with_the_naive_reading_for_every_case) {
             ASSERT_EQ(row[static_cast<std::size_t>(j)], 2.0 + at);
             const auto expected =
                 static_cast<double>(naive_bias<long double>(entry.call, b, h, i, j));
-            if (at != expected) ASSERT_NEAR(at, expected, 1e-15 * std::fabs(expected) + 1e-16);
+            if (at != expected) {
+              ASSERT_NEAR(at, expected, 1e-15 * std::fabs(expected) + 1e-16);
+            }
           }
         }
   }
