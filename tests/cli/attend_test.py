@@ -1,5 +1,5 @@
 """glasshead attend. Expected numbers: by hand where they are short, else decimal arithmetic (the
-formula is the contract's); `small` is the example that FAULTS of other implementations are shown on."""
+formula is the contract's); `small` is the example on which faults of other implementations are shown."""
 
 import math
 import struct
