@@ -1,0 +1,67 @@
+// Where attention runs: which instruction set, how many threads. One context serves any number of
+// calls, from several threads at once.
+//
+//   attend(q, k, v, out, options);                    // default_context()
+//   Context two({.isa = "avx2", .threads = 2});
+//   attend(q, k, v, out, options, {}, two);           // the same bits
+//
+// Neither choice changes a bit of a result (docs/same-bits.md).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "glasshead/tensor.h"
+
+namespace glasshead {
+
+// Runs task(0) ... task(count - 1), each once, in any order and on any threads, and returns when
+// all are done: how a host program lends its own threads. A task never throws.
+using ParallelFor = std::function<void(index_t count, const std::function<void(index_t)>& task)>;
+
+struct ContextOptions {
+  // The kernel set, by name: "scalar", "avx2", "avx512", "neon". Empty: GLASSHEAD_ISA if it is set,
+  // else the first of kernel_sets() that the processor has. An unknown name, or one that the
+  // processor lacks, is an OptionError that lists what would do.
+  std::string isa;
+  // Threads that compute, the caller's included, 1 to 1,024. 0: GLASSHEAD_THREADS if it is set,
+  // else the cores that this process may use.
+  int threads = 0;
+  // Give it where the program has a pool already; `threads` then says how many tasks to make. Null:
+  // the context keeps threads of its own, started when first needed.
+  ParallelFor parallel_for;
+};
+
+struct KernelSetInfo {
+  const char* name;   // "avx2"
+  bool is_supported;  // this processor has what it needs
+  std::string lacks;  // the features that are missing: "avx512f avx512bw"; empty if supported
+};
+// Every set this library was built with, best first; the last, "scalar", is always supported.
+std::vector<KernelSetInfo> kernel_sets();
+
+class Context {
+ public:
+  // The environment is read here and nowhere else.
+  explicit Context(const ContextOptions& options = {});
+  ~Context();
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+
+  const char* isa() const;             // the kernel set that runs
+  const std::string& why_isa() const;  // "the first that this processor has", "GLASSHEAD_ISA", ...
+  int threads() const;
+
+  struct Impl;  // the library's own
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Made on first use with ContextOptions{}.
+const Context& default_context();
+
+}  // namespace glasshead

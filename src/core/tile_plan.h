@@ -1,0 +1,58 @@
+// What the fused path asks of masks and biases: a tile at a time. A tile is a panel of up to 32
+// query rows, each with its own head and position, against a run of keys inside one block of 128.
+//
+//   TilePlan plan(options, shape);
+//   PanelRows rows{b, count, heads, positions...};
+//   const KeyRange keys = plan.key_range(rows);                     // nothing outside is allowed
+//   switch (plan.tile(rows, block, bits)) { none: skip; all: no mask; some: use bits }
+//
+// Agrees with MaskPlan and BiasPlan pair by pair (property tests tie them). The options must have
+// passed `check`; they and their data must outlive the plan.
+#pragma once
+
+#include <cstdint>
+
+#include "core/bias_plan.h"
+#include "core/mask_plan.h"
+
+namespace glasshead {
+
+inline constexpr index_t kMostRows = 32;
+
+// The query rows of one panel: all of one batch entry.
+struct PanelRows {
+  index_t b = 0;
+  index_t count = 0;          // 1 to kMostRows
+  index_t h[kMostRows] = {};  // query head of each row
+  index_t i[kMostRows] = {};  // query index of each row
+};
+
+enum class TileKind : std::uint8_t { none, all, some };
+
+class TilePlan {
+ public:
+  TilePlan(const AttentionOptions& options, const PairShape& shape);
+
+  // The union of the rows' key ranges (MaskPlan::key_range).
+  KeyRange key_range(const PanelRows& rows) const;
+
+  // none: no row may attend to any of `keys`; all: every row to every key; some: bit r of
+  // bits[j - keys.begin] says whether row r may attend to key j (bits at and above count are 1).
+  // `keys` lies in one block of 128. `bits` is written only for `some`. Cheap where intervals
+  // decide (causal, window, lengths, prefix): no pair is asked one by one.
+  TileKind tile(const PanelRows& rows, KeyRange keys, std::uint32_t* bits) const;
+
+  bool has_bias() const;
+  // bias[(j - keys.begin) * lanes + r] = BiasPlan::at<T>(b, h[r], i[r], j), for rows below count;
+  // where a dense bias is -inf (a hidden pair) any finite number may stand. lanes >= count.
+  template <class T>
+  void bias(const PanelRows& rows, KeyRange keys, index_t lanes, T* bias) const;
+
+  const MaskPlan& mask() const { return mask_; }
+
+ private:
+  MaskPlan mask_;
+  BiasPlan bias_;
+};
+
+}  // namespace glasshead

@@ -1,0 +1,146 @@
+// AVX2 with FMA: x86-64 processors since 2013.
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+
+#include "kernels/kernel_set.h"
+#include "kernels/panel.inl.h"
+
+namespace {
+
+struct F32 {
+  using T = float;
+  static constexpr int W = 8;
+  __m256 x;
+
+  static F32 set1(T a) { return {_mm256_set1_ps(a)}; }
+  static F32 load(const T* from) { return {_mm256_load_ps(from)}; }
+  static void store(T* to, F32 a) { _mm256_store_ps(to, a.x); }
+  static F32 add(F32 a, F32 b) { return {_mm256_add_ps(a.x, b.x)}; }
+  static F32 sub(F32 a, F32 b) { return {_mm256_sub_ps(a.x, b.x)}; }
+  static F32 mul(F32 a, F32 b) { return {_mm256_mul_ps(a.x, b.x)}; }
+  static F32 div(F32 a, F32 b) { return {_mm256_div_ps(a.x, b.x)}; }
+  static F32 fma(F32 a, F32 b, F32 c) { return {_mm256_fmadd_ps(a.x, b.x, c.x)}; }
+  static F32 max(F32 a, F32 b) { return {_mm256_max_ps(a.x, b.x)}; }
+  static F32 min(F32 a, F32 b) { return {_mm256_min_ps(a.x, b.x)}; }
+  static F32 hide(F32 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inff()), bits); }
+  static F32 keep(F32 a, F32 b, std::uint32_t bits) {
+    return {_mm256_blendv_ps(b.x, a.x, _mm256_castsi256_ps(mask(bits)))};
+  }
+  static F32 zero_below(F32 x, F32 limit, F32 a) {
+    return {_mm256_andnot_ps(_mm256_cmp_ps(x.x, limit.x, _CMP_LT_OQ), a.x)};
+  }
+  static F32 zero_where_zero(F32 s, F32 a) {
+    return {_mm256_andnot_ps(_mm256_cmp_ps(s.x, _mm256_setzero_ps(), _CMP_EQ_OQ), a.x)};
+  }
+  static F32 pow2(F32 shifted) {
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(shifted.x), 23))};
+  }
+  static F32 magnitude(F32 a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0F), a.x)}; }
+  static F32 with_sign(F32 a, F32 b) {
+    return {_mm256_or_ps(magnitude(a).x, _mm256_and_ps(_mm256_set1_ps(-0.0F), b.x))};
+  }
+  static F32 quiet(F32 a) {
+    return {_mm256_blendv_ps(a.x, _mm256_set1_ps(__builtin_nanf("")),
+                             _mm256_cmp_ps(a.x, a.x, _CMP_UNORD_Q))};
+  }
+  static void transpose(F32 (&m)[8]) {
+    __m256 pairs[8], fours[8];
+    for (int i = 0; i < 8; i += 2) {  // columns of two rows interleaved
+      pairs[i] = _mm256_unpacklo_ps(m[i].x, m[i + 1].x);
+      pairs[i + 1] = _mm256_unpackhi_ps(m[i].x, m[i + 1].x);
+    }
+    for (int i = 0; i < 8; i += 4) {  // of four rows
+      fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+      fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xEE);
+      fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+      fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xEE);
+    }
+    for (int i = 0; i < 4; ++i) {  // of eight
+      m[i].x = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+      m[i + 4].x = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+    }
+  }
+
+ private:
+  static __m256i mask(std::uint32_t bits) {  // all ones in the lanes whose bit is set
+    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lane),
+                              lane);
+  }
+};
+
+struct F64 {
+  using T = double;
+  static constexpr int W = 4;
+  __m256d x;
+
+  static F64 set1(T a) { return {_mm256_set1_pd(a)}; }
+  static F64 load(const T* from) { return {_mm256_load_pd(from)}; }
+  static void store(T* to, F64 a) { _mm256_store_pd(to, a.x); }
+  static F64 add(F64 a, F64 b) { return {_mm256_add_pd(a.x, b.x)}; }
+  static F64 sub(F64 a, F64 b) { return {_mm256_sub_pd(a.x, b.x)}; }
+  static F64 mul(F64 a, F64 b) { return {_mm256_mul_pd(a.x, b.x)}; }
+  static F64 div(F64 a, F64 b) { return {_mm256_div_pd(a.x, b.x)}; }
+  static F64 fma(F64 a, F64 b, F64 c) { return {_mm256_fmadd_pd(a.x, b.x, c.x)}; }
+  static F64 max(F64 a, F64 b) { return {_mm256_max_pd(a.x, b.x)}; }
+  static F64 min(F64 a, F64 b) { return {_mm256_min_pd(a.x, b.x)}; }
+  static F64 hide(F64 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inf()), bits); }
+  static F64 keep(F64 a, F64 b, std::uint32_t bits) {
+    return {_mm256_blendv_pd(b.x, a.x, _mm256_castsi256_pd(mask(bits)))};
+  }
+  static F64 zero_below(F64 x, F64 limit, F64 a) {
+    return {_mm256_andnot_pd(_mm256_cmp_pd(x.x, limit.x, _CMP_LT_OQ), a.x)};
+  }
+  static F64 zero_where_zero(F64 s, F64 a) {
+    return {_mm256_andnot_pd(_mm256_cmp_pd(s.x, _mm256_setzero_pd(), _CMP_EQ_OQ), a.x)};
+  }
+  static F64 pow2(F64 shifted) {
+    return {_mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(shifted.x), 52))};
+  }
+  static F64 magnitude(F64 a) { return {_mm256_andnot_pd(_mm256_set1_pd(-0.0), a.x)}; }
+  static F64 with_sign(F64 a, F64 b) {
+    return {_mm256_or_pd(magnitude(a).x, _mm256_and_pd(_mm256_set1_pd(-0.0), b.x))};
+  }
+  static F64 quiet(F64 a) {
+    return {_mm256_blendv_pd(a.x, _mm256_set1_pd(__builtin_nan("")),
+                             _mm256_cmp_pd(a.x, a.x, _CMP_UNORD_Q))};
+  }
+  static void transpose(F64 (&m)[4]) {
+    const __m256d low0 = _mm256_unpacklo_pd(m[0].x, m[1].x);
+    const __m256d high0 = _mm256_unpackhi_pd(m[0].x, m[1].x);
+    const __m256d low2 = _mm256_unpacklo_pd(m[2].x, m[3].x);
+    const __m256d high2 = _mm256_unpackhi_pd(m[2].x, m[3].x);
+    m[0].x = _mm256_permute2f128_pd(low0, low2, 0x20);
+    m[1].x = _mm256_permute2f128_pd(high0, high2, 0x20);
+    m[2].x = _mm256_permute2f128_pd(low0, low2, 0x31);
+    m[3].x = _mm256_permute2f128_pd(high0, high2, 0x31);
+  }
+
+ private:
+  static __m256i mask(std::uint32_t bits) {
+    const __m256i lane = _mm256_setr_epi64x(1, 2, 4, 8);
+    return _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(bits), lane), lane);
+  }
+};
+
+// Sixteen registers: 4 x 3 accumulators, three vectors of queries and one broadcast key.
+template <class Vector>
+struct Panel {
+  using V = Vector;
+  static constexpr int kVectors = 3;
+  template <int C>
+  static constexpr int kStrip = C == 1 ? 8 : 4;
+};
+
+constexpr const char* kFeatures[] = {"avx2", "fma", "f16c", nullptr};
+
+}  // namespace
+
+namespace glasshead {
+
+extern const KernelSet kernel_set_avx2;
+const KernelSet kernel_set_avx2{"avx2", "scalar", kFeatures, panel_kernels<Panel<F32>>(),
+                                panel_kernels<Panel<F64>>()};
+
+}  // namespace glasshead

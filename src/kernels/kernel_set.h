@@ -1,0 +1,152 @@
+// What an instruction set has to offer: functions over a panel of query rows, one row per vector
+// lane, and over single rows where there are too few to fill a panel (decode.h).
+//
+//   const KernelSet& set = ...;                 // select.h
+//   set.f32.scores({...});                      // for each block of 128 keys, piece by piece
+//   set.f32.softmax({...});
+//   set.f32.accumulate({...});
+//   set.f32.merge({...});                       // once per chunk of 1,024 keys
+//   set.f32.finish({...});
+//
+// A panel holds `lanes` rows, a constant of the set; arrays over a panel are [n, lanes], row-major,
+// 64-byte aligned. Work is done for the first `vectors` vectors of W lanes, which must cover the
+// rows in use; what the other lanes hold is neither read into a result nor promised. Every lane
+// computes exactly what core/row_reference computes for its row, so that all sets give the same
+// bits (docs/same-bits.md). Kernels never allocate, never fail, know no thread, mask or model, and
+// need the default floating-point environment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/arithmetic.h"
+
+namespace glasshead {
+
+inline constexpr index_t kMaxLanes = 32;  // of any set: a panel's mask is 32 bits per key
+
+// Stored vectors of one kv head in position order: element d of vector n is
+// data[n * row_stride + d * step].
+template <class T>
+struct StridedRows {
+  const T* data = nullptr;
+  index_t row_stride = 0, step = 1;
+};
+
+// panel[d, r] = rows[r][d * step] * scale for r < count, 0 for the other lanes of `vectors`; the
+// product is made in f64 and rounded once to T. 1 <= count <= vectors * W.
+template <class T>
+struct PackArgs {
+  const T* const* rows;
+  index_t step, count, size;  // size: elements of a row
+  double scale;
+  index_t vectors;
+  T* panel;  // [size, lanes]
+};
+
+// s = sum_d k[n, d] * q[d, lane] with fused multiply-add from 0 in order of d; then, in this order,
+//     s = softcap * tanh(s / softcap)     if softcap > 0
+//     s = s + bias[n, lane]               if bias
+//     s = -inf where bit `lane` of allowed[n] is 0, if allowed
+//     scores[n, lane] = s;  max[lane] = s > max[lane] ? s : max[lane]      (a NaN changes nothing)
+template <class T>
+struct ScoreArgs {
+  const T* q;  // [d_k, lanes]
+  index_t d_k;
+  StridedRows<T> k;
+  index_t keys;  // 0 <= keys <= kBlock
+  T softcap;
+  const T* bias;                 // [keys, lanes] or null
+  const std::uint32_t* allowed;  // [keys] or null: every lane may attend
+  index_t vectors;
+  T* scores;  // [keys, lanes]
+  T* max;     // [lanes]
+};
+
+// alpha = exp(max - new_max);  p = exp(s - new_max);  part[(first + n) mod 8] += p, n ascending;
+// sum = fma(sum, alpha, ((part0+part4) + (part2+part6)) + ((part1+part5) + (part3+part7)));
+// max = new_max. Afterwards p = 0 where bit `lane` of kept[n] is 0, if kept: dropout never reaches
+// the sum.
+template <class T>
+struct SoftmaxArgs {
+  T* scores;      // [keys, lanes] s, replaced by p
+  index_t first;  // number of the first key, mod 8 at least
+  index_t keys;
+  const std::uint32_t* kept;  // [keys] or null
+  index_t vectors;
+  const T* new_max;  // [lanes]
+  T* max;            // [lanes]
+  T* sum;            // [lanes]
+  T* alpha;          // [lanes]
+};
+
+// a[d] = a[d] * alpha, if alpha; then for n ascending a[d] = fma(v[n, d], p[n], a[d]). With
+// `allowed`, a lane whose bit is 0 keeps a[d] as it is, whatever v holds; without it every v is
+// finite where a bit would be 0.
+template <class T>
+struct AccumulateArgs {
+  const T* p;  // [keys, lanes]
+  index_t keys;
+  StridedRows<T> v;
+  index_t d_v;
+  const T* alpha;                // [lanes] or null
+  const std::uint32_t* allowed;  // [keys] or null
+  index_t vectors;
+  T* a;  // [d_v, lanes]
+};
+
+// The state of a panel's rows over some chunks of keys.
+template <class T>
+struct PanelState {
+  T* max;  // [lanes], kStart: no key yet
+  T* sum;  // [lanes]
+  T* a;    // [d_v, lanes]
+};
+
+// n = y.max > x.max ? y.max : x.max;  fx = exp(x.max - n);  fy = exp(y.max - n);
+// sum = fma(y.sum, fy, x.sum * fx);  a = fma(y.a, fy, x.a * fx);  max = n. Into x, the earlier one.
+template <class T>
+struct MergeArgs {
+  PanelState<T> x;
+  PanelState<T> y;
+  index_t d_v, vectors;
+};
+
+// out[r][d] = sum == 0 ? 0 : a[d, r] * (kept_scale / sum) + 0, every NaN as one quiet NaN; with
+// kept_scale 1, or 1/(1-p) under dropout. 1 <= count <= vectors * W.
+template <class T>
+struct FinishArgs {
+  PanelState<T> state;
+  index_t count, d_v;
+  T kept_scale;
+  index_t vectors;
+  T* const* rows;  // [count] where each row's result begins
+  index_t step;    // between its elements
+};
+
+// A null entry is filled from the fallback when the set is selected.
+template <class T>
+struct Kernels {
+  index_t width = 0;  // lanes of a vector, W
+  index_t lanes = 0;  // of a panel, a multiple of W
+  void (*pack)(const PackArgs<T>&) noexcept = nullptr;
+  void (*scores)(const ScoreArgs<T>&) noexcept = nullptr;
+  void (*softmax)(const SoftmaxArgs<T>&) noexcept = nullptr;
+  void (*accumulate)(const AccumulateArgs<T>&) noexcept = nullptr;
+  void (*merge)(const MergeArgs<T>&) noexcept = nullptr;
+  void (*finish)(const FinishArgs<T>&) noexcept = nullptr;
+  // y[n] = exp(x[n]) for x <= 0 or NaN, and y[n] = tanh(x[n]): the arithmetic's own, for tests.
+  void (*exp)(const T* x, T* y, index_t count) noexcept = nullptr;
+  void (*tanh)(const T* x, T* y, index_t count) noexcept = nullptr;
+};
+
+struct KernelSet {
+  const char* name;             // "scalar", "avx2", "avx512", "neon"
+  const char* fallback;         // the set that fills null entries; null: there are none
+  const char* const* features;  // what the processor must have (names of glasshead/cpu.h); ends
+                                // with null
+  Kernels<float> f32;
+  Kernels<double> f64;
+};
+
+}  // namespace glasshead
