@@ -1,0 +1,82 @@
+#include "kernels/select.h"
+
+#include "glasshead/cpu.h"
+
+namespace glasshead {
+
+#define GLASSHEAD_KERNEL_SET(name) extern const KernelSet kernel_set_##name;
+#include "kernels/kernel_sets.inc"
+#undef GLASSHEAD_KERNEL_SET
+
+namespace {
+
+bool has(const Cpu& processor, std::string_view name) {
+  for (const CpuFeature& feature : processor.features)
+    if (feature.name == name) return feature.is_supported;
+  return false;
+}
+
+template <class F>
+void fill(F& entry, F other) {
+  if (entry == nullptr) entry = other;
+}
+
+// Kernels over a panel go together: another set's fill the gaps only where its panels have the same
+// shape, or where this set has no panels of its own.
+template <class T>
+void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
+  if (kernels.lanes == 0) {
+    kernels.width = other.width;
+    kernels.lanes = other.lanes;
+  }
+  if (kernels.width == other.width && kernels.lanes == other.lanes) {
+    fill(kernels.pack, other.pack);
+    fill(kernels.scores, other.scores);
+    fill(kernels.softmax, other.softmax);
+    fill(kernels.accumulate, other.accumulate);
+    fill(kernels.merge, other.merge);
+    fill(kernels.finish, other.finish);
+  }
+  fill(kernels.exp, other.exp);
+  fill(kernels.tanh, other.tanh);
+}
+
+}  // namespace
+
+const std::vector<const KernelSet*>& kernel_set_list() {
+  static const std::vector<const KernelSet*> list{
+#define GLASSHEAD_KERNEL_SET(name) &kernel_set_##name,
+#include "kernels/kernel_sets.inc"
+#undef GLASSHEAD_KERNEL_SET
+  };
+  return list;
+}
+
+const KernelSet* find_kernel_set(std::string_view name) {
+  for (const KernelSet* set : kernel_set_list())
+    if (set->name == name) return set;
+  return nullptr;
+}
+
+std::vector<std::string> missing_features(const KernelSet& set) {
+  const Cpu processor = cpu();
+  std::vector<std::string> missing;
+  for (const char* const* feature = set.features; *feature != nullptr; ++feature)
+    if (!has(processor, *feature)) missing.emplace_back(*feature);
+  return missing;
+}
+
+KernelSet filled(const KernelSet& set) {
+  KernelSet whole = set;
+  const char* next = set.fallback;
+  while (next != nullptr) {
+    const KernelSet* other = find_kernel_set(next);
+    if (other == nullptr) break;
+    fill_all(whole.f32, other->f32);
+    fill_all(whole.f64, other->f64);
+    next = other->fallback;
+  }
+  return whole;
+}
+
+}  // namespace glasshead
