@@ -25,7 +25,8 @@ class Pool {
   int workers() const;  // worker numbers are in [0, workers())
 
   // task(item, worker) for every item in [0, count): items are taken from one queue in ascending
-  // order; no two tasks that run at the same time have the same worker. Returns when all are done.
+  // order; no two tasks of the run that are at work at the same time have the same worker, and
+  // worker < min(workers(), count): room for so many is enough. Returns when all are done.
   // Several threads may call run at once: each call's workers are its own.
   void run(index_t count, const std::function<void(index_t item, int worker)>& task) const;
 
