@@ -1,8 +1,8 @@
 #include "core/bias_plan.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <variant>
-#include <vector>
 
 namespace glasshead {
 namespace {
@@ -65,18 +65,20 @@ template <class T>
 void BiasPlan::add_row(index_t b, index_t h, index_t i, KeyRange keys, T* scores) const {
   if (is_empty() || keys.is_empty()) return;
   const Query query{b, h, i, query_start_ + i};
-  std::vector<T> sum(static_cast<std::size_t>(keys.end - keys.begin), T(0));
-  for (const Bias::Term& term : bias_.terms()) {
-    std::visit(
-        [&](const auto& t) {
-          const auto row = row_of(t, query);
-          for (index_t j = keys.begin; j < keys.end; ++j)
-            sum[static_cast<std::size_t>(j - keys.begin)] += static_cast<T>(row.at(j));
-        },
-        term);
+  constexpr index_t kRun = 128;
+  for (index_t begin = keys.begin; begin < keys.end; begin += kRun) {
+    const index_t end = std::min(begin + kRun, keys.end);
+    T sum[kRun] = {};
+    for (const Bias::Term& term : bias_.terms()) {
+      std::visit(
+          [&](const auto& t) {
+            const auto row = row_of(t, query);
+            for (index_t j = begin; j < end; ++j) sum[j - begin] += static_cast<T>(row.at(j));
+          },
+          term);
+    }
+    for (index_t j = begin; j < end; ++j) scores[j] += sum[j - begin];
   }
-  for (index_t j = keys.begin; j < keys.end; ++j)
-    scores[j] += sum[static_cast<std::size_t>(j - keys.begin)];
 }
 
 template float BiasPlan::at(index_t, index_t, index_t, index_t) const;

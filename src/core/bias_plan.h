@@ -19,6 +19,7 @@ class BiasPlan {
   BiasPlan(const AttentionOptions& options, const PairShape& shape);
 
   bool is_empty() const { return bias_.terms().empty(); }  // nothing is added
+  const Bias& bias() const { return bias_; }
 
   template <class T>
   T at(index_t b, index_t h, index_t i, index_t j) const;

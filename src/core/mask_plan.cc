@@ -9,21 +9,6 @@ namespace glasshead {
 namespace {
 
 constexpr index_t kLast = std::numeric_limits<index_t>::max();
-constexpr index_t kFirst = std::numeric_limits<index_t>::min();
-
-// Windows may be as wide as index_t allows: their ends stop at the ends of index_t.
-index_t saturating_add(index_t a, index_t b) {
-  index_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) return b > 0 ? kLast : kFirst;
-  return sum;
-}
-
-index_t saturating_sub(index_t a, index_t b) {
-  index_t difference = 0;
-  if (__builtin_sub_overflow(a, b, &difference)) return b > 0 ? kFirst : kLast;
-  return difference;
-}
-
 // One length for all, or one per batch entry.
 index_t length_of(const std::vector<index_t>& lengths, index_t b) {
   return lengths.size() == 1 ? lengths[0] : lengths[static_cast<std::size_t>(b)];
@@ -139,6 +124,7 @@ BroadcastRow broadcast_row(const Broadcast& values, index_t b, index_t h, index_
 
 MaskPlan::MaskPlan(const AttentionOptions& options, const PairShape& shape)
     : mask_(options.mask),
+      intervals_(options.mask, shape.kv_len),
       shape_(shape),
       query_start_(resolve_query_start(options.query_start, shape.q_len, shape.kv_len)) {
   for (const Bias::Term& term : options.bias.terms()) {
@@ -165,45 +151,48 @@ Reasons MaskPlan::reasons(index_t b, index_t h, index_t i, index_t j) const {
   return found;
 }
 
-KeyRange MaskPlan::key_range(index_t b, index_t h, index_t i) const {
-  KeyRange all{0, shape_.kv_len};
-  const Query query{b, h, i, position(i), shape_};
-  for (const Mask::Part& part : mask_.parts()) {
-    const KeyRange keys = std::visit([&](const auto& rule) { return interval(rule, query); }, part);
-    all.begin = std::max(all.begin, keys.begin);
-    all.end = std::min(all.end, keys.end);
-  }
-  return all.is_empty() ? KeyRange{} : all;
+KeyRange MaskPlan::key_range(index_t b, index_t, index_t i) const {
+  const KeyRange keys = intervals_.at(b, position(i));
+  return keys.is_empty() ? KeyRange{} : keys;
 }
 
-index_t MaskPlan::fill_row(index_t b, index_t h, index_t i, KeyRange keys,
-                           std::uint8_t* allowed) const {
-  if (keys.is_empty()) return 0;
+// flags[j - keys.begin] for j in `keys`.
+index_t MaskPlan::fill(index_t b, index_t h, index_t i, KeyRange keys, std::uint8_t* flags) const {
   const KeyRange inside = key_range(b, h, i);
   for (index_t j = keys.begin; j < keys.end; ++j)
-    allowed[j] = j >= inside.begin && j < inside.end ? 1 : 0;
+    flags[j - keys.begin] = j >= inside.begin && j < inside.end ? 1 : 0;
   const Query query{b, h, i, position(i), shape_};
   for (const Mask::Part& part : mask_.parts()) {
     std::visit(
         [&](const auto& rule) {
-          hide_inside(rule, query, keys, [&](index_t j) { allowed[j] = 0; });
+          hide_inside(rule, query, keys, [&](index_t j) { flags[j - keys.begin] = 0; });
         },
         part);
   }
   for (const Broadcast& values : dense_) {
     const BroadcastRow row = broadcast_row(values, b, h, i);
     for (index_t j = keys.begin; j < keys.end; ++j) {
-      if (hides(row, j)) allowed[j] = 0;
+      if (hides(row, j)) flags[j - keys.begin] = 0;
     }
   }
   index_t count = 0;
-  for (index_t j = keys.begin; j < keys.end; ++j) count += allowed[j];
+  for (index_t j = keys.begin; j < keys.end; ++j) count += flags[j - keys.begin];
   return count;
 }
 
+index_t MaskPlan::fill_row(index_t b, index_t h, index_t i, KeyRange keys,
+                           std::uint8_t* allowed) const {
+  return keys.is_empty() ? 0 : fill(b, h, i, keys, allowed + keys.begin);
+}
+
 index_t MaskPlan::count_allowed(index_t b, index_t h, index_t i) const {
-  std::vector<std::uint8_t> flags(static_cast<std::size_t>(shape_.kv_len));
-  return fill_row(b, h, i, key_range(b, h, i), flags.data());
+  constexpr index_t kRun = 256;
+  std::uint8_t flags[kRun];
+  const KeyRange keys = key_range(b, h, i);
+  index_t count = 0;
+  for (index_t j = keys.begin; j < keys.end; j += kRun)
+    count += fill(b, h, i, {j, std::min(j + kRun, keys.end)}, flags);
+  return count;
 }
 
 }  // namespace glasshead

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/row_intervals.h"
 #include "glasshead/attention.h"
 
 namespace glasshead {
@@ -22,12 +23,6 @@ namespace glasshead {
 // The sizes of one call that masks and biases see.
 struct PairShape {
   index_t batch = 0, heads = 0, q_len = 0, kv_len = 0;
-};
-
-// Keys [begin, end).
-struct KeyRange {
-  index_t begin = 0, end = 0;
-  bool is_empty() const { return begin >= end; }
 };
 
 // What can hide a pair. Bits of Reasons, in the order in which they are named.
@@ -88,12 +83,17 @@ class MaskPlan {
   index_t count_allowed(index_t b, index_t h, index_t i) const;
 
   const PairShape& shape() const { return shape_; }
+  const Mask& mask() const { return mask_; }
+  const RowIntervals& intervals() const { return intervals_; }
   index_t query_start() const { return query_start_; }
   index_t position(index_t i) const { return query_start_ + i; }
 
  private:
+  index_t fill(index_t b, index_t h, index_t i, KeyRange keys, std::uint8_t* flags) const;
+
   Mask mask_;
   std::vector<Broadcast> dense_;  // biases whose -inf entries hide
+  RowIntervals intervals_;
   PairShape shape_;
   index_t query_start_ = 0;
 };

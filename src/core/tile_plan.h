@@ -14,18 +14,10 @@
 
 #include "core/bias_plan.h"
 #include "core/mask_plan.h"
+#include "core/relative_runs.h"
+#include "core/tile_mask.h"
 
 namespace glasshead {
-
-inline constexpr index_t kMostRows = 32;
-
-// The query rows of one panel: all of one batch entry.
-struct PanelRows {
-  index_t b = 0;
-  index_t count = 0;          // 1 to kMostRows
-  index_t h[kMostRows] = {};  // query head of each row
-  index_t i[kMostRows] = {};  // query index of each row
-};
 
 enum class TileKind : std::uint8_t { none, all, some };
 
@@ -44,7 +36,8 @@ class TilePlan {
 
   bool has_bias() const;
   // bias[(j - keys.begin) * lanes + r] = BiasPlan::at<T>(b, h[r], i[r], j), for rows below count;
-  // where a dense bias is -inf (a hidden pair) any finite number may stand. lanes >= count.
+  // where a dense bias is -inf (a hidden pair) that or any finite number may stand. The other lanes
+  // get finite numbers or are left alone. lanes >= count.
   template <class T>
   void bias(const PanelRows& rows, KeyRange keys, index_t lanes, T* bias) const;
 
@@ -53,6 +46,9 @@ class TilePlan {
  private:
   MaskPlan mask_;
   BiasPlan bias_;
+  std::vector<HidingElements> elements_;  // explicit masks, then dense biases
+  std::vector<SegmentRuns> segments_;
+  std::vector<RelativeRuns> relative_;  // of T5 terms, in their order
 };
 
 }  // namespace glasshead

@@ -1,0 +1,278 @@
+// The biases of a tile: each term gives every row a run of numbers in the compute type (in place
+// where they lie so in memory, else from scratch memory that rows with the same numbers share),
+// which are then turned from [row][key] to [key][lane], four rows and keys at a time.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <variant>
+
+#include "core/tile_plan.h"
+
+namespace glasshead {
+namespace {
+
+// Numbers of one term for the rows of a panel at up to kRun keys.
+template <class T>
+struct RowRuns {
+  static constexpr index_t kRun = 512 / static_cast<index_t>(sizeof(T));
+  const T* row[kMostRows];
+  index_t used = 0;
+  alignas(64) T scratch[kMostRows * kRun];
+
+  T* take(index_t count) {
+    T* const room = scratch + used;
+    used += count;
+    return room;
+  }
+};
+
+float widen_half(std::uint16_t h) {
+  const auto sign = static_cast<std::uint32_t>(h & 0x8000U) << 16;
+  const auto size = static_cast<std::uint32_t>(h & 0x7fffU) << 13;
+  // The exponent's bias goes from 15 to 127 by an exact product, which also makes subnormal numbers
+  // normal; infinity is put back.
+  const auto wide = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
+  return std::bit_cast<float>(sign | (size >= 0x0f800000U ? 0x7f800000U : wide));
+}
+float widen_bfloat(std::uint16_t h) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16);
+}
+
+template <class Stored, class T, class Widen>
+void convert(const unsigned char* elements, index_t step, index_t count, const Widen& widen_one,
+             T* run) {
+  const auto load = [&](index_t n) {
+    Stored x;
+    std::memcpy(&x, elements + n * static_cast<index_t>(sizeof(Stored)), sizeof(Stored));
+    return static_cast<T>(widen_one(x));
+  };
+  if (step == 1) {
+    for (index_t n = 0; n < count; ++n) run[n] = load(n);
+  } else {
+    for (index_t n = 0; n < count; ++n) run[n] = load(n * step);
+  }
+}
+
+template <class T>
+void convert_row(const Broadcast& values, index_t offset, index_t step, index_t count, T* run) {
+  const auto* const elements = static_cast<const unsigned char*>(values.data) +
+                               offset * static_cast<index_t>(size_of(values.dtype));
+  const auto same = [](auto x) { return x; };
+  switch (values.dtype) {
+    case DType::f64:
+      return convert<double>(elements, step, count, same, run);
+    case DType::f32:
+      return convert<float>(elements, step, count, same, run);
+    case DType::bf16:
+      return convert<std::uint16_t>(elements, step, count, widen_bfloat, run);
+    case DType::f16:
+      return convert<std::uint16_t>(elements, step, count, widen_half, run);
+    case DType::u8:
+    case DType::i64:
+      return;  // refused by check
+  }
+}
+
+template <class T>
+void load_rows(const Bias::Dense& dense, const PanelRows& rows, KeyRange keys, RowRuns<T>& runs) {
+  const PairStrides strides(dense.values);
+  const SourceRows sources(strides, rows);
+  const index_t count = keys.end - keys.begin;
+  for (index_t s = 0; s < sources.count; ++s) {
+    const index_t offset = sources.offset[s] + keys.begin * strides.j;
+    const T* run = nullptr;
+    if (strides.j == 1 && dense.values.dtype == dtype_of<T>()) {
+      run = static_cast<const T*>(dense.values.data) + offset;
+    } else {
+      T* const converted = runs.take(count);
+      convert_row(dense.values, offset, strides.j, count, converted);
+      run = converted;
+    }
+    for (index_t r = 0; r < rows.count; ++r) {
+      if ((sources.lanes[s] >> r & 1) != 0) runs.row[r] = run;
+    }
+  }
+}
+
+// Biases of j - p: rows of one head at nearby positions are windows of one strip of relative
+// positions, fill(h, begin, end, strip).
+template <class T, class Fill>
+void load_strips(const PanelRows& rows, index_t query_start, KeyRange keys, RowRuns<T>& runs,
+                 const Fill& fill) {
+  const index_t count = keys.end - keys.begin;
+  std::uint32_t left = lanes_of(rows);
+  while (left != 0) {
+    const int leader = std::countr_zero(left);
+    const index_t h = rows.h[leader];
+    std::uint32_t together = 0;
+    index_t first = rows.i[leader];
+    index_t last = first;
+    for (index_t r = leader; r < rows.count; ++r) {
+      if ((left >> r & 1) == 0 || rows.h[r] != h) continue;
+      const index_t low = std::min(first, rows.i[r]);
+      const index_t high = std::max(last, rows.i[r]);
+      if (high - low > count) continue;  // a strip of its own costs less
+      first = low;
+      last = high;
+      together |= std::uint32_t{1} << r;
+    }
+    const index_t begin = keys.begin - (query_start + last);
+    const index_t end = keys.end - (query_start + first);
+    T* const strip = runs.take(end - begin);
+    fill(h, begin, end, strip);
+    for (index_t r = leader; r < rows.count; ++r) {
+      if ((together >> r & 1) != 0) runs.row[r] = strip + (last - rows.i[r]);
+    }
+    left &= ~together;
+  }
+}
+
+// -slope * |distance| for the distances [begin, end).
+template <class T>
+void fill_distances(double slope, index_t begin, index_t end, T* strip) {
+  constexpr index_t kExact = index_t{1} << 52;  // sums of doubles stay whole numbers
+  if (begin > -kExact && end < kExact) {
+    const auto first = static_cast<double>(begin);
+    const auto count = static_cast<int>(end - begin);
+    for (int n = 0; n < count; ++n)
+      strip[n] = static_cast<T>(-slope * std::fabs(first + static_cast<double>(n)));
+    return;
+  }
+  for (index_t at = begin; at < end; ++at)
+    strip[at - begin] = static_cast<T>(-slope * static_cast<double>(at < 0 ? -at : at));
+}
+
+template <class T>
+void load_rows(const Bias::Alibi& alibi, const PanelRows& rows, index_t query_start, KeyRange keys,
+               RowRuns<T>& runs) {
+  const auto slope = [&](index_t h) { return alibi.slopes[static_cast<std::size_t>(h)]; };
+  if (alibi.form == Bias::AlibiForm::distance) {
+    load_strips(rows, query_start, keys, runs,
+                [&](index_t h, index_t begin, index_t end, T* strip) {
+                  fill_distances(slope(h), begin, end, strip);
+                });
+    return;
+  }
+  for (index_t r = 0; r < rows.count; ++r) {  // of the key alone: rows of one head are equal
+    index_t same = r;
+    while (same > 0 && rows.h[same - 1] != rows.h[r]) --same;
+    if (same > 0) {
+      runs.row[r] = runs.row[same - 1];
+      continue;
+    }
+    T* const run = runs.take(keys.end - keys.begin);
+    for (index_t j = keys.begin; j < keys.end; ++j)
+      run[j - keys.begin] = static_cast<T>(slope(rows.h[r]) * static_cast<double>(j));
+    runs.row[r] = run;
+  }
+}
+
+// Sixteen bytes of T; a plain array access would keep the compiler from seeing a transposition.
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<float> {
+  using V [[gnu::vector_size(16)]] = float;
+};
+template <>
+struct Lanes<double> {
+  using V [[gnu::vector_size(16)]] = double;
+};
+
+template <class T>
+typename Lanes<T>::V load(const T* from) {
+  typename Lanes<T>::V x;
+  std::memcpy(&x, from, sizeof(x));
+  return x;
+}
+
+// out = 0 + x, or out + x: the sum begins at +0, as BiasPlan's does.
+template <bool kAdds, class T>
+void put(typename Lanes<T>::V x, T* out) {
+  typename Lanes<T>::V sum{};
+  if constexpr (kAdds) sum = load(out);
+  sum += x;
+  std::memcpy(out, &sum, sizeof(sum));
+}
+
+template <bool kAdds>
+void turn(const float* const* row, index_t n, index_t lanes, float* out) {
+  const auto a = load(row[0] + n), b = load(row[1] + n);
+  const auto c = load(row[2] + n), d = load(row[3] + n);
+  const auto ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const auto cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const auto ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const auto cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  put<kAdds>(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), out);
+  put<kAdds>(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), out + lanes);
+  put<kAdds>(__builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), out + 2 * lanes);
+  put<kAdds>(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), out + 3 * lanes);
+}
+template <bool kAdds>
+void turn(const double* const* row, index_t n, index_t lanes, double* out) {
+  const auto a = load(row[0] + n), b = load(row[1] + n);
+  put<kAdds>(__builtin_shufflevector(a, b, 0, 2), out);
+  put<kAdds>(__builtin_shufflevector(a, b, 1, 3), out + lanes);
+}
+
+// out[n * lanes + r] (+)= row[r][n]. The last row is repeated in lanes that fill up a vector.
+template <bool kAdds, class T>
+void turn_rows(RowRuns<T>& runs, index_t rows, index_t keys, index_t lanes, T* out) {
+  constexpr index_t kWidth = 16 / static_cast<index_t>(sizeof(T));
+  for (index_t r = rows; r < kMostRows; ++r) runs.row[r] = runs.row[rows - 1];
+  for (index_t r = 0; r < rows; r += kWidth) {
+    const index_t width = std::min(kWidth, lanes - r);
+    index_t n = 0;
+    if (width == kWidth) {
+      for (; n + kWidth <= keys; n += kWidth)
+        turn<kAdds>(runs.row + r, n, lanes, out + n * lanes + r);
+    }
+    for (; n < keys; ++n) {
+      for (index_t lane = r; lane < r + width; ++lane) {
+        T& sum = out[n * lanes + lane];
+        sum = (kAdds ? sum : T(0)) + runs.row[lane][n];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void TilePlan::bias(const PanelRows& rows, KeyRange keys, index_t lanes, T* bias) const {
+  RowRuns<T> runs;
+  const index_t start = mask_.query_start();
+  for (index_t begin = keys.begin; begin < keys.end; begin += RowRuns<T>::kRun) {
+    const KeyRange part{begin, std::min(keys.end, begin + RowRuns<T>::kRun)};
+    const index_t count = part.end - part.begin;
+    T* const out = bias + (begin - keys.begin) * lanes;
+    if (!has_bias()) std::fill(out, out + count * lanes, T(0));
+    auto relative = relative_.begin();
+    bool is_first = true;
+    for (const Bias::Term& term : bias_.bias().terms()) {
+      runs.used = 0;
+      if (const auto* dense = std::get_if<Bias::Dense>(&term)) {
+        load_rows(*dense, rows, part, runs);
+      } else if (const auto* alibi = std::get_if<Bias::Alibi>(&term)) {
+        load_rows(*alibi, rows, start, part, runs);
+      } else {
+        const RelativeRuns& t5 = *relative++;
+        load_strips(rows, start, part, runs, [&](index_t h, index_t from, index_t to, T* strip) {
+          t5.fill(h, from, to, strip);
+        });
+      }
+      if (is_first)
+        turn_rows<false>(runs, rows.count, count, lanes, out);
+      else
+        turn_rows<true>(runs, rows.count, count, lanes, out);
+      is_first = false;
+    }
+  }
+}
+
+template void TilePlan::bias(const PanelRows&, KeyRange, index_t, float*) const;
+template void TilePlan::bias(const PanelRows&, KeyRange, index_t, double*) const;
+
+}  // namespace glasshead

@@ -1,0 +1,62 @@
+// What hides pairs of a tile beside the interval-shaped rules: elements of explicit masks and dense
+// biases, and segments. Each part hides whole lanes where it can (a row that may see nothing of the
+// tile) and pairs where it must.
+//
+//   HiddenPairs hidden(rows);
+//   elements.hide(rows, keys, hidden);
+//   segments.hide(rows, keys, hidden);
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/panel_rows.h"
+
+namespace glasshead {
+
+inline constexpr index_t kTileKeys = 128;  // a tile's keys lie in one block of as many
+
+// Pairs of a tile that are hidden: bit r % 8 of plane[r / 8][j % 128] stands for row r and key j.
+// Bytes, so that a plain loop over a row's elements fills 16 at a time.
+struct HiddenPairs {
+  std::uint32_t lanes = 0;  // hidden at every key of the tile
+  bool has_planes = false;
+  std::uint8_t plane[4][kTileKeys];  // zeroed by the first that needs them
+
+  void need_planes();
+};
+
+// A tensor of which certain elements hide: 0 in an explicit mask, -inf in a dense bias.
+class HidingElements {
+ public:
+  explicit HidingElements(const Broadcast& values) : values_(values), strides_(values) {}
+  void hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
+
+ private:
+  template <class U>
+  void hide_equal(U pattern, const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
+
+  Broadcast values_;
+  PairStrides strides_;
+};
+
+// Packed documents as runs of equal key ids, so that a tile costs a comparison per row and run.
+class SegmentRuns {
+ public:
+  SegmentRuns(const Mask::Segments& part, const PairShape& shape);
+  void hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
+
+ private:
+  struct Run {
+    index_t begin, id;  // up to the next run's begin
+  };
+  struct Row {
+    std::vector<Run> runs;              // ends with one at kv_len
+    std::vector<index_t> run_of_block;  // the run that holds the first key of each block
+  };
+  std::vector<index_t> query_ids_;  // [1 or batch, q_len]
+  std::vector<Row> rows_;           // 1 or batch
+  index_t q_len_ = 0;
+};
+
+}  // namespace glasshead

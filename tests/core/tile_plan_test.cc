@@ -1,0 +1,146 @@
+#include "core/tile_plan.h"
+
+#include <cstring>
+#include <vector>
+
+#include "tile_cases.h"
+
+namespace glasshead::test {
+namespace {
+
+constexpr std::uint64_t kCases = 1500;
+
+PairShape shape_of(const Attention& call) {
+  return {call.q.shape[0], call.q.shape[1], call.q.shape[2], call.k.shape[2]};
+}
+
+// f(draw, call, shape, plan) for random calls.
+template <class F>
+void for_random_calls(const F& f) {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    TileDraw draw(seed);
+    const Attention call = draw.call();
+    const PairShape shape = shape_of(call);
+    const TilePlan plan(call.options, shape);
+    f(draw, call, shape, plan);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void expect_the_pairs_that_are_allowed(const Attention& call, const TilePlan& plan,
+                                       const PanelRows& rows, KeyRange keys) {
+  std::uint32_t bits[kTileKeys + 1];
+  std::memset(bits, 0x5a, sizeof(bits));
+  const TileKind kind = plan.tile(rows, keys, bits);
+  const index_t count = keys.end - keys.begin;
+  index_t allowed = 0;
+  for (index_t n = 0; n < count; ++n) {
+    std::uint32_t expected = ~std::uint32_t{0};
+    for (index_t r = 0; r < rows.count; ++r) {
+      const bool is_allowed = naive_allowed(call, rows.b, rows.h[r], rows.i[r], keys.begin + n);
+      ASSERT_EQ(plan.mask().allowed(rows.b, rows.h[r], rows.i[r], keys.begin + n), is_allowed);
+      if (!is_allowed) expected &= ~(std::uint32_t{1} << r);
+      allowed += is_allowed ? 1 : 0;
+    }
+    if (kind == TileKind::some) {
+      ASSERT_EQ(bits[n], expected) << "key " << keys.begin + n;
+    }
+  }
+  ASSERT_EQ(kind, allowed == 0                    ? TileKind::none
+                  : allowed == rows.count * count ? TileKind::all
+                                                  : TileKind::some);
+  ASSERT_EQ(bits[kind == TileKind::some ? count : kTileKeys], 0x5a5a5a5aU)
+      << "written past the keys";
+}
+
+// The kind is exact and the bits are the pairs that the rules, read one by one, allow.
+TEST(TilePlan, a_tile_is_the_set_of_allowed_pairs_for_any_options) {
+  for_random_calls(
+      [](TileDraw& draw, const Attention& call, const PairShape& shape, const TilePlan& plan) {
+        for (int n = 0; n < 4; ++n)
+          expect_the_pairs_that_are_allowed(call, plan, draw.rows(shape), draw.keys(shape));
+      });
+}
+
+TEST(TilePlan, its_key_range_is_the_union_of_the_rows_ranges) {
+  for_random_calls(
+      [](TileDraw& draw, const Attention& call, const PairShape& shape, const TilePlan& plan) {
+        const PanelRows rows = draw.rows(shape);
+        const KeyRange found = plan.key_range(rows);
+        const MaskPlan mask(call.options, shape);
+        index_t begin = shape.kv_len;
+        index_t end = 0;
+        for (index_t r = 0; r < rows.count; ++r) {
+          const KeyRange row = mask.key_range(rows.b, rows.h[r], rows.i[r]);
+          if (row.is_empty()) continue;
+          begin = std::min(begin, row.begin);
+          end = std::max(end, row.end);
+        }
+        if (end == 0) begin = 0;
+        ASSERT_EQ(found.begin, begin);
+        ASSERT_EQ(found.end, end);
+      });
+}
+
+TEST(TilePlan, no_keys_are_no_tile) {
+  const TilePlan plan({}, {1, 1, 1, 0});
+  PanelRows rows;
+  rows.count = 1;
+  std::uint32_t bits = 7;
+  EXPECT_EQ(plan.tile(rows, {0, 0}, &bits), TileKind::none);
+  EXPECT_EQ(bits, 7U);
+  EXPECT_TRUE(plan.key_range(rows).is_empty());
+}
+
+template <class T>
+void expect_the_biases_of_the_pairs(const TilePlan& plan, const BiasPlan& pairs,
+                                    const PanelRows& rows, KeyRange keys, index_t lanes) {
+  const index_t count = keys.end - keys.begin;
+  std::vector<T> found(static_cast<std::size_t>(count * lanes + 1), T(77));
+  plan.bias<T>(rows, keys, lanes, found.data());
+  for (index_t n = 0; n < count; ++n) {
+    for (index_t r = 0; r < rows.count; ++r) {
+      const T bias = found[static_cast<std::size_t>(n * lanes + r)];
+      const T expected = pairs.at<T>(rows.b, rows.h[r], rows.i[r], keys.begin + n);
+      ASSERT_EQ(std::memcmp(&bias, &expected, sizeof(T)), 0)
+          << bias << " where " << expected << " is right: row " << r << " key " << keys.begin + n;
+    }
+  }
+  ASSERT_EQ(found.back(), T(77)) << "written past the tile";
+}
+
+// To the bit, -0 and rounding included, into panels as wide as the rows or wider.
+TEST(TilePlan, biases_are_those_of_the_pairs_for_any_options) {
+  for_random_calls(
+      [](TileDraw& draw, const Attention& call, const PairShape& shape, const TilePlan& plan) {
+        const BiasPlan pairs(call.options, shape);
+        ASSERT_EQ(plan.has_bias(), !call.options.bias.terms().empty());
+        for (int n = 0; n < 2; ++n) {
+          const PanelRows rows = draw.rows(shape);
+          const KeyRange keys = draw.keys(shape);
+          const index_t lanes = draw.one_in(2) ? rows.count : draw.within(rows.count, kMostRows);
+          expect_the_biases_of_the_pairs<float>(plan, pairs, rows, keys, lanes);
+          expect_the_biases_of_the_pairs<double>(plan, pairs, rows, keys, lanes);
+        }
+      });
+}
+
+// Distances past 2^53 round as they are turned into f64: nothing may be gained by adding doubles.
+TEST(TilePlan, alibi_of_the_furthest_positions) {
+  AttentionOptions options;
+  options.bias = Bias::alibi({1.0 / 3.0});
+  for (const index_t start :
+       {index_t{1} << 61, -(index_t{1} << 61), (index_t{1} << 53) - 60, -(index_t{1} << 52) + 60}) {
+    options.query_start = start;
+    const PairShape shape{1, 1, 9, 128};
+    const TilePlan plan(options, shape);
+    PanelRows rows;
+    rows.count = 9;
+    for (index_t r = 0; r < 9; ++r) rows.i[r] = r;
+    expect_the_biases_of_the_pairs<double>(plan, BiasPlan(options, shape), rows, {0, 128}, 12);
+  }
+}
+
+}  // namespace
+}  // namespace glasshead::test
