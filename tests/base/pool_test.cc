@@ -55,6 +55,15 @@ TEST(Pool, two_tasks_at_the_same_time_have_two_workers) {
   EXPECT_EQ(sum, 50 * 4950);
 }
 
+// Scratch is made for so many; the threads of a larger run before are still looking for work.
+TEST(Pool, workers_never_outnumber_the_items) {
+  const Pool pool(6);
+  for (int round = 0; round < 200; ++round) {
+    pool.run(60, [](index_t, int) {});
+    pool.run(2, [](index_t, int worker) { EXPECT_LT(worker, 2); });
+  }
+}
+
 // A task that waits for the other shows that both run at once.
 TEST(Pool, as_many_items_run_at_once_as_there_are_threads) {
   const Pool pool(3);
