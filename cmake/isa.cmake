@@ -3,10 +3,6 @@
 # is one line of glasshead_kernel_sets() below, best first.
 function(glasshead_add_isa set flags)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/kernels/isa/${set}.cc)
-  file(GLOB found CONFIGURE_DEPENDS ${source})
-  if(NOT found)
-    return()
-  endif()
   # No flag here lets the compiler change a value: -ffp-contract=off holds for every folder (warnings.cmake).
   set(options ${flags} -fno-exceptions -fno-math-errno -fno-trapping-math)
   if(NOT GLASSHEAD_SANITIZE)
@@ -25,7 +21,7 @@ function(glasshead_kernel_sets)
       # clang's generic tuning spills: 53 % of an AVX2 core's peak, 81 % with this (a schedule, no instructions).
       set(tune -mtune=znver3)
     endif()
-    glasshead_add_isa(avx512 "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mavx2;-mfma;-mf16c")
+    glasshead_add_isa(avx512 "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl")
     glasshead_add_isa(avx2 "-mavx2;-mfma;-mf16c;${tune}")
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     glasshead_add_isa(neon "")
