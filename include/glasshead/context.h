@@ -5,7 +5,8 @@
 //   Context two({.isa = "avx2", .threads = 2});
 //   attend(q, k, v, out, options, {}, two);           // the same bits
 //
-// Neither choice changes a bit of a result (docs/same-bits.md).
+// Neither choice changes a bit of a result (docs/same-bits.md). A variable of the environment that
+// is set to nothing counts as not set.
 #pragma once
 
 #include <functional>
@@ -44,14 +45,15 @@ std::vector<KernelSetInfo> kernel_sets();
 
 class Context {
  public:
-  // The environment is read here and nowhere else.
+  // The environment is read here and nowhere else. Everything that is wrong is one OptionError.
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
 
-  const char* isa() const;             // the kernel set that runs
-  const std::string& why_isa() const;  // "the first that this processor has", "GLASSHEAD_ISA", ...
+  const char* isa() const;  // the kernel set that runs
+  // "the first that this processor has", "asked for by GLASSHEAD_ISA", "asked for by the program"
+  const std::string& why_isa() const;
   int threads() const;
 
   struct Impl;  // the library's own
@@ -61,7 +63,7 @@ class Context {
   std::unique_ptr<Impl> impl_;
 };
 
-// Made on first use with ContextOptions{}.
+// Made on first use with ContextOptions{}; lives until the program ends.
 const Context& default_context();
 
 }  // namespace glasshead

@@ -55,7 +55,7 @@ Choice choose_isa(const std::string& asked, std::vector<Problem>& problems) {
     if (name.empty()) {
       for (const KernelSet* set : kernel_set_list())
         if (missing_features(*set).empty())
-          return {set, "the first of the list that this processor has"};
+          return {set, "the first that this processor has"};
     }
     where = "GLASSHEAD_ISA";
     choice.why = "asked for by GLASSHEAD_ISA";
