@@ -1,9 +1,16 @@
 // glasshead inspect cpu: what this machine offers.
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "glasshead/context.h"
 #include "glasshead/cpu.h"
 #include "glasshead/error.h"
 
@@ -15,15 +22,27 @@ struct InspectArgs {
   bool is_json = false;
 };
 
-std::string json_text(const Cpu& found) {
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+std::string json_text(const Cpu& found, const Context& context) {
   nlohmann::ordered_json features = nlohmann::ordered_json::array();
   for (const CpuFeature& feature : found.features)
     features.push_back({{"name", feature.name}, {"supported", feature.is_supported}});
+  nlohmann::ordered_json sets = nlohmann::ordered_json::array();
+  for (const KernelSetInfo& set : kernel_sets())
+    sets.push_back(
+        {{"name", set.name}, {"supported", set.is_supported}, {"lacks", words(set.lacks)}});
   const nlohmann::ordered_json json{{"architecture", found.architecture},
                                     {"model", found.model},
                                     {"cores", found.cores},
                                     {"features", features},
-                                    {"kernel_sets", nlohmann::ordered_json::array()}};
+                                    {"kernel_sets", sets},
+                                    {"isa", context.isa()},
+                                    {"why_isa", context.why_isa()},
+                                    {"threads", context.threads()}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -35,14 +54,27 @@ std::string names(const Cpu& found, bool is_supported) {
   return text.empty() ? "none" : text;
 }
 
-std::string plain_text(const Cpu& found) {
-  return "processor      " + (found.model.empty() ? "unknown" : found.model) + " (" +
-         found.architecture + ")\n" + "cores          " + std::to_string(found.cores) +
-         " that this process may use\n" + "has            " + names(found, true) + "\n" +
-         "has not        " + names(found, false) + "\n" +
-         "kernel sets    none in this version: attention runs on the transparent path, which needs "
-         "no\n"
-         "               instruction set and gives the same bits on every machine\n";
+std::string state_of(const KernelSetInfo& set, const Context& context) {
+  if (!set.is_supported) return "cannot run here: lacks " + set.lacks;
+  if (std::string_view(set.name) == context.isa()) return "runs: " + context.why_isa();
+  return "can run";
+}
+
+// Every set gives the same bits, so the choice is one of speed alone.
+std::string plain_text(const Cpu& found, const Context& context) {
+  std::string text = "processor      " + (found.model.empty() ? "unknown" : found.model) + " (" +
+                     found.architecture + ")\n" + "cores          " + std::to_string(found.cores) +
+                     " that this process may use\n" + "threads        " +
+                     std::to_string(context.threads()) + "\n" + "has            " +
+                     names(found, true) + "\n" + "has not        " + names(found, false) + "\n";
+  const char* label = "kernel sets    ";
+  for (const KernelSetInfo& set : kernel_sets()) {
+    std::string name = set.name;
+    name.resize(std::max<std::size_t>(name.size(), 8), ' ');
+    text += label + name + " " + state_of(set, context) + "\n";
+    label = "               ";
+  }
+  return text + "The same bits come out of every kernel set, on any number of threads.\n";
 }
 
 void run(const InspectArgs& args) {
@@ -51,7 +83,8 @@ void run(const InspectArgs& args) {
         "inspect",
         {{args.what, "this version inspects the processor only: glasshead inspect cpu"}});
   const Cpu found = cpu();
-  write_result("", args.is_json ? json_text(found) : plain_text(found));
+  const Context context;
+  write_result("", args.is_json ? json_text(found, context) : plain_text(found, context));
 }
 
 void add(CLI::App& command, int&) {

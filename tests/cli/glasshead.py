@@ -107,6 +107,7 @@ class Case(unittest.TestCase):
         self._folder = tempfile.TemporaryDirectory()
         self.folder = self._folder.name
         self.addCleanup(self._folder.cleanup)
+        self.env = dict(os.environ)  # what run_command's program finds
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -122,7 +123,8 @@ class Case(unittest.TestCase):
     def run_command(self, *args, code=0):
         """Runs `glasshead args...`; the exit code must be `code`."""
         done = subprocess.run([PROGRAM, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, cwd=self.folder, timeout=60)
+                              stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.env,
+                              timeout=60)
         result = Result(done.returncode, done.stdout, done.stderr)
         self.assertEqual(result.code, code, result)
         return result

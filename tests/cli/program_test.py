@@ -97,13 +97,47 @@ class Usage(Case):
 
 
 class Inspect(Case):
+    def setUp(self):
+        super().setUp()
+        for name in ("GLASSHEAD_ISA", "GLASSHEAD_THREADS"):
+            self.env.pop(name, None)
+
     def test_json_lists_features_and_kernel_sets(self):
         found = json.loads(self.run_command("inspect", "cpu", "--json").out)
         self.assertGreaterEqual(found["cores"], 1)
-        self.assertIsInstance(found["kernel_sets"], list)
-        for entry in found["features"] + found["kernel_sets"]:
+        self.assertGreaterEqual(found["threads"], 1)
+        for entry in found["features"]:
             self.assertEqual(set(entry), {"name", "supported"})
             self.assertIsInstance(entry["supported"], bool)
+        for entry in found["kernel_sets"]:
+            self.assertEqual(set(entry), {"name", "supported", "lacks"})
+            self.assertIs(entry["supported"], entry["lacks"] == [])
+
+    def test_the_first_supported_kernel_set_runs(self):
+        found = json.loads(self.run_command("inspect", "cpu", "--json").out)
+        self.assertEqual(found["kernel_sets"][-1], {"name": "scalar", "supported": True, "lacks": []})
+        supported = [entry["name"] for entry in found["kernel_sets"] if entry["supported"]]
+        self.assertEqual(found["isa"], supported[0])
+        self.assertEqual(found["why_isa"], "the first that this processor has")
+
+    def test_a_kernel_set_lacks_what_the_processor_has_not(self):
+        found = json.loads(self.run_command("inspect", "cpu", "--json").out)
+        has = {entry["name"] for entry in found["features"] if entry["supported"]}
+        for entry in found["kernel_sets"]:
+            self.assertEqual(has & set(entry["lacks"]), set())
+
+    def test_the_environment_chooses(self):
+        self.env.update(GLASSHEAD_ISA="scalar", GLASSHEAD_THREADS="3")
+        found = json.loads(self.run_command("inspect", "cpu", "--json").out)
+        self.assertEqual((found["isa"], found["threads"]), ("scalar", 3))
+        self.assertEqual(found["why_isa"], "asked for by GLASSHEAD_ISA")
+        self.assertRegex(self.run_command("inspect", "cpu").out, r"scalar +runs: asked for by GLASSHEAD_ISA\n")
+
+    def test_a_wrong_environment_is_refused(self):
+        self.env.update(GLASSHEAD_ISA="avx3", GLASSHEAD_THREADS="two")
+        text = self.refused("inspect", "cpu")
+        self.assertIn('there is no kernel set "avx3"', text)
+        self.assertIn('found "two"; the number of threads is 1 to 1024', text)
 
     def test_features_agree_with_the_operating_system(self):
         with open("/proc/cpuinfo") as file:
@@ -116,10 +150,11 @@ class Inspect(Case):
             name = linux.get(entry["name"], entry["name"])
             self.assertEqual(entry["supported"], name in known, name)
 
-    def test_text_says_which_path_attention_runs_on(self):
+    def test_text_lists_the_kernel_sets(self):
         text = self.run_command("inspect", "cpu").out
         self.assertIn("cores", text)
-        self.assertIn("transparent path", text)
+        self.assertEqual(text.count(" runs: the first that this processor has\n"), 1)
+        self.assertRegex(text, r"\n +scalar +")
 
     def test_anything_else_is_refused(self):
         self.assertIn("inspects the processor only", self.refused("inspect", "model.gguf"))
