@@ -1,7 +1,7 @@
 # Two commands: `make demo` builds and shows the main job; `make test` builds and passes every test.
 # Each first installs what is missing (Debian packages, by name; asks for root only then).
 .DELETE_ON_ERROR:
-.PHONY: help demo test build setup dev asan fuzz wasm coverage format lint clean
+.PHONY: help demo test build setup dev asan fuzz wasm coverage format lint bench-compare clean
 
 help:
 	@echo 'make demo      install what is missing, build, and trace attention on three tokens'
@@ -11,6 +11,7 @@ help:
 	@echo 'make wasm      the WebAssembly module in build/wasm/bin'
 	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
 	@echo 'make coverage  line coverage of src/ as text'
+	@echo 'make bench-compare  speed, accuracy and memory against PyTorch and others (6.5 GB from PyPI); ARGS="--quick" for a try'
 	@echo 'make format    clang-format-19 on every source; make lint: clang-tidy-19'
 
 setup:
@@ -45,6 +46,9 @@ format:
 
 lint: dev
 	@tools/lint.sh build/dev
+
+bench-compare: setup
+	@tools/bench_compare.sh $(ARGS)
 
 clean:
 	rm -rf build

@@ -1,0 +1,117 @@
+// Glasshead behind a C interface for bench/compare/peer_glasshead.py: everything is set up by
+// `open`, so that `run` is one call of the library.
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include "glasshead/attention.h"
+
+namespace glasshead {
+namespace {
+
+// The layout is repeated in peer_glasshead.py.
+struct CompareCall {
+  const void *q, *k, *v;        // dense, row-major: [batch, heads, q_len, d], k and v [batch,
+                                // kv_heads, kv_len, d]
+  void* out;                    // [batch, heads, q_len, d], f32
+  const float* bias;            // [q_len, kv_len] for all heads, or null
+  const std::uint8_t* allowed;  // [q_len, kv_len] for all heads, or null
+  const float* d_out;           // not null: the backward pass, into dq, dk, dv
+  float *dq, *dk, *dv;
+  std::int64_t batch, heads, kv_heads, q_len, kv_len, d;
+  std::int64_t window;  // keys in sight, the query's own included; 0: all
+  std::int32_t is_causal;
+  std::int32_t is_bf16;  // q, k, v; else f32
+};
+
+struct Prepared {
+  ConstTensor<4> q, k, v, d_out;
+  MutableTensor<4> out;
+  Gradients gradients;
+  AttentionOptions options;
+  bool is_backward = false;
+};
+
+AttentionOptions options_of(const CompareCall& call) {
+  AttentionOptions options;
+  options.query_start = Align::end;
+  if (call.is_causal != 0) options.mask = Mask::causal();
+  if (call.window > 0) options.mask = options.mask & Mask::window(call.window - 1, std::nullopt);
+  const std::array<index_t, 2> shape{call.q_len, call.kv_len};
+  if (call.allowed != nullptr)
+    options.mask = options.mask &
+                   Mask::allowed(ConstTensor<2>(View<const std::uint8_t, 2>(call.allowed, shape)));
+  if (call.bias != nullptr)
+    options.bias = Bias::dense(ConstTensor<2>(View<const float, 2>(call.bias, shape)));
+  return options;
+}
+
+std::unique_ptr<Prepared> prepare(const CompareCall& call) {
+  const DType dtype = call.is_bf16 != 0 ? DType::bf16 : DType::f32;
+  using Shape = ConstTensor<4>::Shape;
+  const Shape queries{call.batch, call.heads, call.q_len, call.d};
+  const Shape keys{call.batch, call.kv_heads, call.kv_len, call.d};
+  const auto input = [&](const void* data, const Shape& shape) {
+    return ConstTensor<4>(data, dtype, shape, row_major(shape));
+  };
+  auto prepared = std::make_unique<Prepared>();
+  prepared->q = input(call.q, queries);
+  prepared->k = input(call.k, keys);
+  prepared->v = input(call.v, keys);
+  prepared->options = options_of(call);
+  prepared->is_backward = call.d_out != nullptr;
+  if (prepared->is_backward) {
+    prepared->d_out = View<const float, 4>(call.d_out, queries);
+    using Out = View<float, 4>;
+    prepared->gradients = {Out(call.dq, queries), Out(call.dk, keys), Out(call.dv, keys)};
+  } else {
+    prepared->out = MutableTensor<4>(call.out, DType::f32, queries, row_major(queries));
+  }
+  return prepared;
+}
+
+void run(const Prepared& call) {
+  if (call.is_backward)
+    attend_backward(call.d_out, call.q, call.k, call.v, call.gradients, call.options);
+  else
+    attend(call.q, call.k, call.v, call.out, call.options);
+}
+
+// No exception crosses the C interface: the text goes to `error` instead.
+template <class Call>
+bool guarded(char* error, std::size_t size, Call call) noexcept {
+  try {
+    call();
+    return true;
+  } catch (const std::exception& problem) {
+    std::strncpy(error, problem.what(), size - 1);
+    error[size - 1] = '\0';
+    return false;
+  }
+}
+
+}  // namespace
+}  // namespace glasshead
+
+extern "C" {
+
+// Null, with the reason in `error` [size], if the call is refused. The data stays the caller's.
+void* glasshead_compare_open(const glasshead::CompareCall* call, char* error, std::size_t size) {
+  void* handle = nullptr;
+  glasshead::guarded(error, size, [&] { handle = glasshead::prepare(*call).release(); });
+  return handle;
+}
+
+// 1, or 0 with the reason in `error`.
+int glasshead_compare_run(const void* handle, char* error, std::size_t size) {
+  return glasshead::guarded(
+             error, size, [&] { glasshead::run(*static_cast<const glasshead::Prepared*>(handle)); })
+             ? 1
+             : 0;
+}
+
+void glasshead_compare_close(void* handle) { delete static_cast<glasshead::Prepared*>(handle); }
+
+}  // extern "C"

@@ -1,0 +1,183 @@
+"""Makes the tables of docs/performance.md from bench/results/compare-*.json: `tables.py [--check]`.
+
+What stands between <!-- compare --> and <!-- /compare --> is replaced; --check only says whether it would change."""
+import json
+import math
+import pathlib
+import sys
+
+import rows
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/performance.md"
+RESULTS = ROOT / "bench/results"
+OPEN, CLOSE = "<!-- compare -->", "<!-- /compare -->"
+OURS = "glasshead:attend"
+LABELS = {OURS: "Glasshead", "torch:sdpa": "PyTorch", "torch:sdpa-mask": "PyTorch, mask", "onnxruntime:attention": "ORT Attention",
+          "onnxruntime:mha": "ORT MHA", "onnxruntime:gqa": "ORT GQA", "openvino:sdpa": "OpenVINO",
+          "openvino:stateful": "OpenVINO, state", "ggml:flash": "ggml", "jax:dpa": "JAX"}
+LIBRARIES = {"glasshead": "Glasshead", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "ggml": "ggml", "jax": "JAX"}
+NONE_YET = "No results are stored yet; `make bench-compare` makes them."
+
+
+def as_json(value, indent=0):
+    """Indented by one; a list of plain values, or of lists of them, on one line. Ends with a line break."""
+    plain = lambda x: not isinstance(x, (dict, list))  # noqa: E731
+    flat = lambda x: plain(x) or (isinstance(x, list) and all(map(plain, x)))  # noqa: E731
+    if flat(value) or not value or (isinstance(value, list) and all(map(flat, value))):
+        text = json.dumps(value, ensure_ascii=False)
+    else:
+        pairs = value.items() if isinstance(value, dict) else ((None, x) for x in value)
+        lines = [("" if key is None else json.dumps(key) + ": ") + as_json(x, indent + 1) for key, x in pairs]
+        edge, inside = "\n" + " " * indent, "\n" + " " * (indent + 1)
+        opening, closing = "{}" if isinstance(value, dict) else "[]"
+        text = opening + inside + f",{inside}".join(lines) + edge + closing
+    return text if indent else text + "\n"
+
+
+def median(numbers):
+    ordered, n = sorted(numbers), len(numbers)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+
+
+def spread(numbers):
+    """Between the quartiles, over the median."""
+    ordered, n = sorted(numbers), len(numbers)
+    return (ordered[(3 * n) // 4 if n > 1 else 0] - ordered[n // 4]) / median(numbers)
+
+
+def times(result):
+    """Milliseconds of all timed runs; nothing if the operator does not have the row."""
+    return [] if result is None or "cannot" in result else [ms for turn in result["ms"] for ms in turn]
+
+
+def three_digits(x):
+    """12.3, 0.0123, 1,230: three significant digits, never an exponent."""
+    rounded = float(f"{x:.3g}")
+    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(rounded)))}f}" if rounded else "0"
+
+
+def rate(row, ms):
+    """What the time means: GB/s of keys and values for a decode step, GF/s of the products for the rest."""
+    return f"{row.kv_bytes / ms / 1e6:.1f} GB/s" if row.is_decode else f"{row.flops / ms / 1e6:.0f} GF/s"
+
+
+def table(head, body, left=1):
+    rule = ["---" if n < left else "---:" for n in range(len(head))]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *body))
+
+
+def best_peer(results):
+    """(operator, median) of the fastest peer; None if no peer has the row."""
+    able = {name: median(times(result)) for name, result in results.items() if name != OURS and times(result)}
+    return min(able.items(), key=lambda pair: pair[1]) if able else None
+
+
+def _time_line(row, results, names):
+    medians = {name: median(times(results[name])) if times(results.get(name)) else None for name in names}
+    fastest = min((ms for ms in medians.values() if ms is not None), default=None)
+    cells = ["–" if ms is None else f"**{three_digits(ms)}**" if ms == fastest else three_digits(ms) for ms in medians.values()]
+    ours, best = times(results.get(OURS)), best_peer(results)
+    tail = [rate(row, median(ours)) if ours else "–", f"{best[1] / median(ours):.2f}" if ours and best else "–",
+            " / ".join(f"{spread(x):.0%}" for x in (ours, times(results[best[0]]) if best else []) if x) or "–"]
+    return [row.says, *cells, *tail]
+
+
+def _operators(measured):
+    """In the order of LABELS, those that took part."""
+    present = {name for m in measured for name in m["results"]}
+    return [name for name in LABELS if name in present]
+
+
+def _known(measured):
+    """(row, entry) in the order of the row table; an entry of a row that no longer exists is left out."""
+    return [(row, m) for row in rows.ROWS for m in measured if m["row"] == row.name]
+
+
+def time_table(measured, threads):
+    names = _operators(measured)
+    head = ["row", *(LABELS[name] for name in names), "Glasshead's rate", "best peer ÷ Glasshead", "spread: Glasshead / best peer"]
+    return table(head, [_time_line(row, m["results"], names) for row, m in _known(measured) if m["threads"] == threads])
+
+
+def value_table(measured, field, shown):
+    """One number per row and operator, of the runs with the fewest threads."""
+    names, threads = _operators(measured), min(m["threads"] for m in measured)
+    body = []
+    for row, m in _known(measured):
+        if m["threads"] == threads:
+            got = [m["results"].get(name, {}) for name in names]
+            body.append([row.says, *(shown(r[field]) if field in r and "cannot" not in r else "–" for r in got)])
+    return table(["row", *(LABELS[name] for name in names)], body)
+
+
+def operator_table(measured):
+    """The exact operators, their libraries' versions, and what is laid out or copied for them."""
+    body = []
+    for name in _operators(measured):
+        got = [m["results"][name] for _, m in _known(measured) if name in m["results"]]
+        about = next((r for r in got if "operator" in r), None)
+        layouts = dict.fromkeys(r["layout"] for r in got if "layout" in r)
+        if about:
+            body.append([LABELS[name], f"{LIBRARIES[name.split(':')[0]]} {about['version']}", f"`{about['operator']}`",
+                         "; or: ".join(layouts) or "–"])
+    return table(["column", "library", "operator", "layout and copies"], body, left=4)
+
+
+def missing(measured):
+    """Which rows an operator does not have, and why, in its library's words."""
+    found = {}
+    for row, m in _known(measured):
+        for name, result in m["results"].items():
+            if "cannot" in result:
+                words = " ".join(result["cannot"].split())
+                found.setdefault((name, words if len(words) < 200 else words[:197] + "..."), {})[row.name] = None
+    order = list(LABELS)
+    lines = [f"- {LABELS.get(name, name)}: {', '.join(names)}: {reason}"
+             for (name, reason), names in sorted(found.items(), key=lambda item: order.index(item[0][0]))]
+    return "\n".join(lines)
+
+
+def section(document):
+    machine, measured = document["machine"], document["rows"]
+    kind = f"{machine['cpu']}" + (f", family {machine['family']} model {machine['model']}" if machine.get("family") else "")
+    runs = document["rounds"] * document["runs"]
+    parts = [f"### {kind} ({' '.join(machine['features'])})",
+             f"{machine['cores']} cores, {machine['memory_gb']} GB, Linux {machine['kernel']}; {document['date']}, commit {document['commit']}; "
+             f"`{document['command']}`. Medians of {runs} runs in {document['rounds']} rounds, in milliseconds; the spread is the distance "
+             "of the quartiles over the median."]
+    for threads in document["threads"]:
+        parts += [f"**{threads} thread{'s' if threads > 1 else ''}, ms**", time_table(measured, threads)]
+    parts += ["**Error against f64** (root mean square, over that of the right answer; the inputs' own rounding is not counted)",
+              value_table(measured, "error_rms", lambda x: f"{x:.1e}"),
+              "**Memory of the first run, MB** (the peak above what inputs, model and library hold before it; the result and the pages of "
+              "the library that are first touched here are in it)",
+              value_table(measured, "extra_mb", lambda x: f"{x:,.0f}"),
+              "**What was called**", operator_table(measured)]
+    absent = missing(measured)
+    if absent:
+        parts += ["**Rows that an operator does not have**", absent]
+    return "\n\n".join(parts)
+
+
+def page_with(text, documents):
+    """The page with the tables of these results between its markers."""
+    before, rest = text.split(OPEN)
+    after = rest.split(CLOSE)[1]
+    tables = "\n\n".join(section(document) for document in documents) or NONE_YET
+    return f"{before}{OPEN}\n\n{tables}\n\n{CLOSE}{after}"
+
+
+def main():
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("compare-*.json"))]
+    text = PAGE.read_text(encoding="utf-8")
+    new = page_with(text, documents)
+    if "--check" in sys.argv[1:]:
+        if new != text:
+            raise SystemExit("docs/performance.md is not what its results give: run bench/compare/tables.py")
+        return
+    PAGE.write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

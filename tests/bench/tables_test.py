@@ -1,0 +1,115 @@
+"""The tables that bench/compare/tables.py makes. `tables_test.py SOURCE_DIR`. Needs no package."""
+import json
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(ROOT / "bench/compare"))
+import rows  # noqa: E402
+import tables  # noqa: E402
+
+ROW = next(row for row in rows.ROWS if row.name == "full-512")
+
+
+def result(*turns, **rest):
+    return {"version": "1.2", "operator": "f", "layout": "as given", "ms": [list(turn) for turn in turns], "error_rms": 2.5e-7,
+            "extra_mb": 3.4, **rest}
+
+
+def entry(row="full-512", threads=1, **results):
+    return {"row": row, "threads": threads, "results": {name.replace("_", ":", 1): r for name, r in results.items()}}
+
+
+def document(*measured):
+    return {"machine": {"cpu": "Some CPU", "family": None, "features": ["avx2"], "cores": 2, "memory_gb": 8, "kernel": "6.1"},
+            "date": "2026-01-02", "commit": "abc", "command": "make bench-compare", "rounds": 2, "runs": 2, "threads": [1],
+            "rows": list(measured)}
+
+
+def cells(text, line):
+    return [cell.strip() for cell in text.split("\n")[line].strip("|").split("|")]
+
+
+class Numbers(unittest.TestCase):
+    def test_three_digits_without_exponents(self):
+        for x, text in ((0.001234, "0.00123"), (0.0999, "0.0999"), (1, "1.00"), (9.999, "10.0"), (12.345, "12.3"), (99.96, "100"),
+                        (123.4, "123"), (12345.6, "12,300"), (0, "0")):
+            self.assertEqual(tables.three_digits(x), text)
+
+    def test_median_of_an_even_number_is_the_mean_of_the_middle_two(self):
+        self.assertEqual(tables.median([4, 1, 3, 2]), 2.5)
+        self.assertEqual(tables.median([5, 1, 3]), 3)
+
+    def test_spread_is_the_distance_of_the_quartiles_over_the_median(self):
+        self.assertEqual(tables.spread([1, 2, 3, 4, 5]), (4 - 2) / 3)
+
+    def test_rate_counts_both_products_of_the_visible_pairs(self):
+        # 12 heads of 512 x 512 pairs, 256 operations each, in 10 ms.
+        self.assertEqual(tables.rate(ROW, 10.0), "81 GF/s")
+
+
+class Tables(unittest.TestCase):
+    def test_a_row_shows_medians_over_all_rounds_and_the_fastest_in_bold(self):
+        text = tables.time_table([entry(glasshead_attend=result([1, 9], [2, 2]), torch_sdpa=result([3, 5], [5, 7]))], 1)
+        self.assertEqual(cells(text, 0)[:3], ["row", "Glasshead", "PyTorch"])
+        self.assertEqual(cells(text, 2)[:3], ["H12 N512 d64 full f32", "**2.00**", "5.00"])
+        self.assertEqual(cells(text, 2)[4], "2.50")  # 5 / 2
+
+    def test_a_peer_that_is_faster_is_the_bold_one(self):
+        text = tables.time_table([entry(glasshead_attend=result([4]), torch_sdpa=result([2]))], 1)
+        self.assertEqual(cells(text, 2)[1:3] + cells(text, 2)[4:5], ["4.00", "**2.00**", "0.50"])
+
+    def test_the_best_peer_is_never_ourselves(self):
+        best = tables.best_peer(entry(glasshead_attend=result([1]), torch_sdpa=result([3]), jax_dpa=result([2]))["results"])
+        self.assertEqual(best, ("jax:dpa", 2))
+
+    def test_what_cannot_run_is_a_dash_and_its_reason_is_listed(self):
+        measured = [entry(glasshead_attend=result([1]), jax_dpa={"cannot": "it has\nno such rule"})]
+        self.assertEqual(cells(tables.time_table(measured, 1), 2)[2], "–")
+        self.assertEqual(tables.missing(measured), "- JAX: full-512: it has no such rule")
+
+    def test_a_wrong_answer_is_never_timed_even_if_times_are_there(self):
+        self.assertEqual(tables.times(result([1], cannot="wrong answer: rms error 1.0e-01")), [])
+
+    def test_rows_stand_in_the_order_of_the_row_table(self):
+        measured = [entry("decode-4096-f32", glasshead_attend=result([1])), entry("full-512", glasshead_attend=result([1]))]
+        lines = tables.time_table(measured, 1).split("\n")[2:]
+        self.assertEqual([line.split("|")[1].strip() for line in lines], ["H12 N512 d64 full f32", "H32/8 4,096 keys d128 f32"])
+
+    def test_each_number_of_threads_has_its_table(self):
+        measured = [entry(threads=n, glasshead_attend=result([n])) for n in (1, 2)]
+        self.assertEqual(len(tables.time_table(measured, 2).split("\n")), 3)
+
+    def test_errors_and_memory_are_those_of_the_fewest_threads(self):
+        measured = [entry(threads=n, glasshead_attend=result([1], error_rms=n * 1e-7)) for n in (2, 1)]
+        self.assertEqual(cells(tables.value_table(measured, "error_rms", lambda x: f"{x:.1e}"), 2)[1], "1.0e-07")
+
+
+class Page(unittest.TestCase):
+    def test_only_what_stands_between_the_markers_changes(self):
+        page = f"# before\n\n{tables.OPEN}\nwas here\n{tables.CLOSE}\n\nafter\n"
+        new = tables.page_with(page, [document(entry(glasshead_attend=result([1], [2])))])
+        self.assertTrue(new.startswith(f"# before\n\n{tables.OPEN}\n\n### Some CPU (avx2)"))
+        self.assertTrue(new.endswith(f"{tables.CLOSE}\n\nafter\n"))
+        self.assertNotIn("was here", new)
+        self.assertEqual(tables.page_with(new, [document(entry(glasshead_attend=result([1], [2])))]), new)
+
+    def test_without_results_the_page_says_so(self):
+        self.assertIn(tables.NONE_YET, tables.page_with(f"{tables.OPEN}{tables.CLOSE}", []))
+
+    def test_the_page_is_what_the_stored_results_give(self):
+        documents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(tables.RESULTS.glob("compare-*.json"))]
+        page = tables.PAGE.read_text(encoding="utf-8")
+        self.assertEqual(tables.page_with(page, documents), page)
+
+
+class Files(unittest.TestCase):
+    def test_json_is_unchanged_in_content_and_keeps_numbers_on_one_line(self):
+        original = {"a": [1, 2.5], "b": [[1, 2], [3]], "c": [{"d": []}, {"e": [[]]}], "f": "x[", "g": ["x", "y["], "h": {}, "i": None, "j": "–"}
+        text = tables.as_json(original)
+        self.assertEqual(json.loads(text), original)
+        self.assertIn('"a": [1, 2.5]', text)
+
+
+unittest.main()
