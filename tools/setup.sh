@@ -6,7 +6,7 @@ packages=(
   g++-12 clang-19 clang-format-19 clang-tidy-19 lld-19 llvm-19 libclang-rt-19-dev  # compilers and tools
   cmake ninja-build ccache                                                         # build
   nlohmann-json3-dev libcli11-dev libfmt-dev                                       # libraries
-  libgtest-dev librapidcheck-dev                                                   # test libraries
+  libgtest-dev librapidcheck-dev libsimde-dev                                       # test libraries
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 # WebAssembly
   nodejs python3 groff-base                                                        # tests of the module, the command, the man page
 )

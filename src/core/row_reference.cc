@@ -200,7 +200,7 @@ T row_exp(T x) {
 
 template <class T>
 T row_tanh(T y) {
-  const T magnitude = y < 0 ? -y : y;
+  const T magnitude = std::fabs(y);
   const T twice = magnitude + magnitude;
   const T x = Arithmetic<T>::kLargestTwice < twice ? Arithmetic<T>::kLargestTwice : twice;
   const Reduced<T> reduced = reduce(x);

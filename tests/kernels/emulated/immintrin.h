@@ -1,0 +1,37 @@
+// The AVX-512 intrinsics of src/kernels/isa/avx512.cc without AVX-512: SIMDe's portable ones, with
+// the few that its version 0.7.4 lacks, and multiply-adds that are rounded once (SIMDe's are
+// rounded twice).
+#pragma once
+
+#define SIMDE_NO_NATIVE
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+
+using __mmask8 = simde__mmask8;
+using __mmask16 = simde__mmask16;
+
+// What keeps a value in a register has no meaning here.
+#define __asm__(...)
+
+// A quarter of the register moves whole, whatever its elements are.
+#define _mm512_shuffle_f32x4(a, b, which)                                         \
+  simde_mm512_castsi512_ps(simde_mm512_shuffle_i32x4(simde_mm512_castps_si512(a), \
+                                                     simde_mm512_castps_si512(b), (which)))
+#define _mm512_shuffle_f64x2(a, b, which)                                         \
+  simde_mm512_castsi512_pd(simde_mm512_shuffle_i32x4(simde_mm512_castpd_si512(a), \
+                                                     simde_mm512_castpd_si512(b), (which)))
+
+#undef _mm512_fmadd_ps
+#undef _mm512_fmadd_pd
+static inline simde__m512 _mm512_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) {
+  simde__m512_private x = simde__m512_to_private(a), y = simde__m512_to_private(b),
+                      z = simde__m512_to_private(c);
+  for (int n = 0; n < 16; ++n) z.f32[n] = __builtin_fmaf(x.f32[n], y.f32[n], z.f32[n]);
+  return simde__m512_from_private(z);
+}
+static inline simde__m512d _mm512_fmadd_pd(simde__m512d a, simde__m512d b, simde__m512d c) {
+  simde__m512d_private x = simde__m512d_to_private(a), y = simde__m512d_to_private(b),
+                       z = simde__m512d_to_private(c);
+  for (int n = 0; n < 8; ++n) z.f64[n] = __builtin_fma(x.f64[n], y.f64[n], z.f64[n]);
+  return simde__m512d_from_private(z);
+}
