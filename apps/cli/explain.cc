@@ -46,6 +46,7 @@ std::string part_text(const Mask::Part& part) {
           },
           [](const Mask::Prefix& p) { return "prefix " + shape_text(p.lengths); },
           [](const Mask::Explicit& e) { return "explicit booleans " + broadcast_text(e.allowed); },
+          [](const Mask::Where&) { return std::string("a rule of the program"); },
       },
       part);
 }

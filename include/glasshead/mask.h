@@ -9,8 +9,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -41,6 +44,41 @@ struct Broadcast {
   }
 };
 
+// Whether query head h of batch entry b, at query position p, may attend to the key at position j.
+// A pure function of the four: a pair may be asked when any call needs it, from any thread.
+using PairPredicate = std::function<bool(index_t b, index_t h, index_t p, index_t j)>;
+
+// What a predicate looks at. Set false where it doesn't: it is then asked for 0 alone, which saves
+// that many times the questions and the memory.
+struct PairRuleOptions {
+  bool per_batch = true;
+  bool per_head = true;
+};
+
+// A predicate with the answers it has given. Each pair of a call's sizes is asked once; the answers
+// are kept as a map of blocks (none, all, or some with a bit per pair) that later calls of the same
+// sizes share: batch, heads, q_len, kv_len and the position of query row 0. Copies share the maps;
+// the last few are kept. Any number of threads may use it at once. The predicate must not run a
+// call with the rule itself.
+class PairRule {
+ public:
+  PairRule(PairPredicate predicate, PairRuleOptions options = {});
+  template <class F>
+    requires(std::is_invocable_r_v<bool, const F&, index_t, index_t, index_t, index_t> &&
+             !std::is_same_v<F, PairPredicate>)
+  PairRule(F predicate, PairRuleOptions options = {})
+      : PairRule(PairPredicate(std::move(predicate)), options) {}
+
+  const PairPredicate& predicate() const;  // a null one is refused by `check`
+  const PairRuleOptions& options() const;
+
+  struct State;  // the library's own
+  State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
 class Mask {
  public:
   struct Causal {};  // j <= p
@@ -60,7 +98,11 @@ class Mask {
   struct Explicit {
     Broadcast allowed;
   };  // u8: nonzero = may attend
-  using Part = std::variant<Causal, Window, KeyLengths, Segments, Prefix, Explicit>;
+  struct Where {  // any function of (b, h, query position, key position)
+    PairRule rule;
+    std::uint64_t version = 0;  // another number: the rule has changed, ask again
+  };
+  using Part = std::variant<Causal, Window, KeyLengths, Segments, Prefix, Explicit, Where>;
 
   Mask() = default;  // everything may attend to everything
   static Mask causal();
@@ -69,6 +111,13 @@ class Mask {
   static Mask segments(index_t batch, std::vector<index_t> query_ids, std::vector<index_t> key_ids);
   static Mask prefix(std::vector<index_t> lengths);
   static Mask allowed(Broadcast booleans);
+  // A mask by rule, at the speed of any other:
+  //
+  //   Mask::where([](index_t, index_t, index_t p, index_t j) { return (p - j) % 64 == 0; })
+  //
+  // Keep the PairRule (or the mask) between calls, so that they share its answers; pass a new
+  // version when what the predicate would answer has changed.
+  static Mask where(PairRule rule, std::uint64_t version = 0);
 
   friend Mask operator&(Mask a, const Mask& b);  // the intersection: hidden if either hides
 

@@ -128,6 +128,7 @@ std::string positional_rules(const AttentionOptions& options) {
     if (std::holds_alternative<Mask::Causal>(part)) add("causal");
     if (window != nullptr && (window->left || window->right)) add("window");
     if (std::holds_alternative<Mask::Prefix>(part)) add("prefix");
+    if (std::holds_alternative<Mask::Where>(part)) add("where");
   }
   for (const Bias::Term& term : options.bias.terms()) {
     const auto* alibi = std::get_if<Bias::Alibi>(&term);

@@ -87,6 +87,13 @@ void check_part(const Mask::Explicit& part, const PairShape& pairs, Findings& fi
   check_broadcast("mask.allowed", part.allowed, pairs, findings);
 }
 
+void check_part(const Mask::Where& part, const PairShape&, Findings& findings) {
+  if (part.rule.predicate()) return;
+  findings.option("mask.where",
+                  "the predicate is null; a function of (b, h, query position, key position) says "
+                  "which pairs may attend");
+}
+
 }  // namespace
 
 void check_broadcast(const std::string& where, const Broadcast& values, const PairShape& pairs,

@@ -29,6 +29,10 @@ Mask Mask::prefix(std::vector<index_t> lengths) { return of(Prefix{std::move(len
 
 Mask Mask::allowed(Broadcast booleans) { return of(Explicit{std::move(booleans)}); }
 
+Mask Mask::where(PairRule rule, std::uint64_t version) {
+  return of(Where{std::move(rule), version});
+}
+
 Mask operator&(Mask a, const Mask& b) {
   a.parts_.insert(a.parts_.end(), b.parts_.begin(), b.parts_.end());
   return a;

@@ -42,6 +42,7 @@ KeyRange interval(const Mask::Prefix& part, const Query& query) {
   return {0, std::max(length_of(part.lengths, query.b), saturating_add(query.position, 1))};
 }
 KeyRange interval(const Mask::Explicit&, const Query&) { return {0, kLast}; }
+KeyRange interval(const Mask::Where&, const Query&) { return {0, kLast}; }
 
 // Calls hide(j) for every key of `keys` that the part hides without having an interval's shape.
 template <class Hide>
@@ -64,8 +65,8 @@ template <class Part, class Hide>
 void hide_inside(const Part&, const Query&, KeyRange, const Hide&) {}
 
 Reason reason_of(const Mask::Part& part) {
-  constexpr Reason kReasons[] = {Reason::causal,   Reason::window, Reason::padding,
-                                 Reason::segments, Reason::prefix, Reason::mask};
+  constexpr Reason kReasons[] = {Reason::causal, Reason::window, Reason::padding, Reason::segments,
+                                 Reason::prefix, Reason::mask,   Reason::rule};
   static_assert(std::size(kReasons) == std::variant_size_v<Mask::Part>);
   return kReasons[part.index()];
 }
@@ -86,6 +87,8 @@ const char* name(Reason reason) {
       return "prefix";
     case Reason::mask:
       return "mask";
+    case Reason::rule:
+      return "rule";
     case Reason::bias:
       return "bias";
   }
@@ -127,6 +130,10 @@ MaskPlan::MaskPlan(const AttentionOptions& options, const PairShape& shape)
       intervals_(options.mask, shape.kv_len),
       shape_(shape),
       query_start_(resolve_query_start(options.query_start, shape.q_len, shape.kv_len)) {
+  for (const Mask::Part& part : mask_.parts()) {
+    if (const auto* where = std::get_if<Mask::Where>(&part))
+      rules_.push_back(map_of(where->rule, where->version, shape, query_start_));
+  }
   for (const Bias::Term& term : options.bias.terms()) {
     if (const auto* dense = std::get_if<Bias::Dense>(&term)) dense_.push_back(dense->values);
   }
@@ -144,6 +151,9 @@ Reasons MaskPlan::reasons(index_t b, index_t h, index_t i, index_t j) const {
           if (is_hidden) found.add(reason_of(part));
         },
         part);
+  }
+  for (const auto& rule : rules_) {
+    if (!rule->allowed(b, h, i, j)) found.add(Reason::rule);
   }
   for (const Broadcast& values : dense_) {
     if (hides(broadcast_row(values, b, h, i), j)) found.add(Reason::bias);
@@ -168,6 +178,11 @@ index_t MaskPlan::fill(index_t b, index_t h, index_t i, KeyRange keys, std::uint
           hide_inside(rule, query, keys, [&](index_t j) { flags[j - keys.begin] = 0; });
         },
         part);
+  }
+  for (const auto& rule : rules_) {
+    for (index_t j = keys.begin; j < keys.end; ++j) {
+      if (!rule->allowed(b, h, i, j)) flags[j - keys.begin] = 0;
+    }
   }
   for (const Broadcast& values : dense_) {
     const BroadcastRow row = broadcast_row(values, b, h, i);

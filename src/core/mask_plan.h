@@ -12,18 +12,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/row_intervals.h"
+#include "core/rule_map.h"
 #include "glasshead/attention.h"
 
 namespace glasshead {
-
-// The sizes of one call that masks and biases see.
-struct PairShape {
-  index_t batch = 0, heads = 0, q_len = 0, kv_len = 0;
-};
 
 // What can hide a pair. Bits of Reasons, in the order in which they are named.
 enum class Reason : std::uint8_t {
@@ -33,7 +30,8 @@ enum class Reason : std::uint8_t {
   segments = 8,  // another document
   prefix = 16,   // past the prefix and after the query
   mask = 32,     // false in an explicit mask
-  bias = 64      // -inf in a dense bias
+  rule = 64,     // false by a rule (Mask::where)
+  bias = 128     // -inf in a dense bias
 };
 const char* name(Reason reason);  // "causal", "window", "padding", ...
 
@@ -72,7 +70,7 @@ class MaskPlan {
   Reasons reasons(index_t b, index_t h, index_t i, index_t j) const;
 
   // The smallest interval of keys outside which causality, windows, lengths and prefixes hide
-  // everything; segments, explicit masks and biases may hide more inside it.
+  // everything; segments, explicit masks, rules and biases may hide more inside it.
   KeyRange key_range(index_t b, index_t h, index_t i) const;
 
   // allowed[j] = 1 or 0 for every j in `keys` (indexed by the key itself), which must lie in
@@ -84,6 +82,7 @@ class MaskPlan {
 
   const PairShape& shape() const { return shape_; }
   const Mask& mask() const { return mask_; }
+  const std::vector<std::shared_ptr<const RuleMap>>& rules() const { return rules_; }
   const RowIntervals& intervals() const { return intervals_; }
   index_t query_start() const { return query_start_; }
   index_t position(index_t i) const { return query_start_ + i; }
@@ -92,7 +91,8 @@ class MaskPlan {
   index_t fill(index_t b, index_t h, index_t i, KeyRange keys, std::uint8_t* flags) const;
 
   Mask mask_;
-  std::vector<Broadcast> dense_;  // biases whose -inf entries hide
+  std::vector<Broadcast> dense_;                       // biases whose -inf entries hide
+  std::vector<std::shared_ptr<const RuleMap>> rules_;  // the answers of Mask::where parts
   RowIntervals intervals_;
   PairShape shape_;
   index_t query_start_ = 0;

@@ -14,20 +14,27 @@ U load(const unsigned char* elements, index_t n) {
   return x;
 }
 
-struct Scan {
-  bool has_equal, has_other;
-};
 // ORs of whole vectors: no branch inside, since most rows are all of one kind.
 template <class U>
-Scan scan(const unsigned char* elements, index_t count, U pattern) {
+bool has_equal(const unsigned char* elements, index_t count, U pattern) {
   U equal = 0;
+  for (index_t n = 0; n < count; ++n)
+    equal =
+        static_cast<U>(equal | (load<U>(elements, n) == pattern ? static_cast<U>(~U{0}) : U{0}));
+  return equal != 0;
+}
+template <class U>
+bool has_other(const unsigned char* elements, index_t count, U pattern) {
   U other = 0;
-  for (index_t n = 0; n < count; ++n) {
-    const U is_equal = load<U>(elements, n) == pattern ? static_cast<U>(~U{0}) : U{0};
-    equal = static_cast<U>(equal | is_equal);
-    other = static_cast<U>(other | static_cast<U>(~is_equal));
-  }
-  return {equal != 0, other != 0};
+  for (index_t n = 0; n < count; ++n)
+    other = static_cast<U>(other | (load<U>(elements, n) ^ pattern));
+  return other != 0;
+}
+
+// A panel reads a short piece of many rows, which no hardware foresees: asks for the next block's
+// piece while this tile's products are made.
+void foresee(const unsigned char* next, index_t bytes) {
+  for (index_t n = 0; n < bytes; n += 64) __builtin_prefetch(next + n, 0, 2);
 }
 
 template <class U>
@@ -35,6 +42,42 @@ void hide_in_plane(const unsigned char* elements, index_t count, U pattern, std:
                    std::uint8_t* plane) {
   for (index_t n = 0; n < count; ++n)
     plane[n] = static_cast<std::uint8_t>(plane[n] | (load<U>(elements, n) == pattern ? bits : 0));
+}
+
+// Rows of 8 x 8 bits into columns: bit c of byte r becomes bit r of byte c (Warren, Hacker's
+// Delight, section 7-3).
+std::uint64_t transpose(std::uint64_t x) {
+  std::uint64_t swap = (x ^ (x >> 7)) & 0x00aa00aa00aa00aa;
+  x ^= swap ^ (swap << 7);
+  swap = (x ^ (x >> 14)) & 0x0000cccc0000cccc;
+  x ^= swap ^ (swap << 14);
+  swap = (x ^ (x >> 28)) & 0x00000000f0f0f0f0;
+  return x ^ swap ^ (swap << 28);
+}
+
+// The hidden keys of eight rows, 128 bits each, into their plane.
+void hide_octet(const std::uint64_t (*out)[2], std::uint8_t* plane) {
+  for (int byte = 0; byte < 16; ++byte) {
+    std::uint64_t rows = 0;
+    for (int r = 0; r < 8; ++r) rows |= (out[r][byte / 8] >> (8 * (byte % 8)) & 0xff) << (8 * r);
+    const std::uint64_t keys = transpose(rows);
+    for (int n = 0; n < 8; ++n) {
+      std::uint8_t& at = plane[8 * byte + n];
+      at = static_cast<std::uint8_t>(at | (keys >> (8 * n) & 0xff));
+    }
+  }
+}
+
+// Bits [begin, end) of 128.
+void range_bits(index_t begin, index_t end, std::uint64_t* words) {
+  for (index_t w = 0; w < 2; ++w) {
+    const index_t low = std::clamp<index_t>(begin - 64 * w, 0, 64);
+    const index_t high = std::clamp<index_t>(end - 64 * w, 0, 64);
+    const auto below = [](index_t n) {
+      return n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+    };
+    words[w] = below(high) & ~below(low);
+  }
 }
 
 }  // namespace
@@ -51,6 +94,7 @@ void HidingElements::hide_equal(U pattern, const PanelRows& rows, KeyRange keys,
   constexpr auto kSize = static_cast<index_t>(sizeof(U));
   const SourceRows sources(strides_, rows);
   const index_t count = strides_.j == 0 ? 1 : keys.end - keys.begin;
+  const index_t ahead = std::min(kTileKeys, kv_len_ - keys.end);
   const auto* const first = static_cast<const unsigned char*>(values_.data);
   unsigned char gathered[kTileKeys * kSize];
   for (index_t s = 0; s < sources.count; ++s) {
@@ -59,10 +103,11 @@ void HidingElements::hide_equal(U pattern, const PanelRows& rows, KeyRange keys,
       for (index_t n = 0; n < count; ++n)
         std::memcpy(gathered + n * kSize, row + n * strides_.j * kSize, sizeof(U));
       row = gathered;
+    } else if (strides_.j == 1 && ahead > 0) {
+      foresee(row + count * kSize, ahead * kSize);
     }
-    const Scan found = scan(row, count, pattern);
-    if (!found.has_equal) continue;
-    if (!found.has_other) {
+    if (!has_equal(row, count, pattern)) continue;
+    if (!has_other(row, count, pattern)) {
       hidden.lanes |= sources.lanes[s];
       continue;
     }
@@ -132,6 +177,34 @@ void SegmentRuns::hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden
       std::uint8_t* const plane = hidden.plane[octet] + block * -kTileKeys;
       for (index_t j = begin; j < end; ++j) plane[j] = static_cast<std::uint8_t>(plane[j] | bits);
     }
+  }
+}
+
+void hide_by_rule(const RuleMap& map, const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) {
+  static_assert(RuleMap::kKeys == kTileKeys);
+  const index_t block = keys.begin / kTileKeys;
+  std::uint64_t run[2];
+  range_bits(keys.begin % kTileKeys, keys.begin % kTileKeys + keys.end - keys.begin, run);
+  std::uint64_t out[kMostRows][2] = {};
+  std::uint32_t partly = 0;
+  for (index_t r = 0; r < rows.count; ++r) {
+    std::uint64_t allowed[2];
+    map.row(rows.b, rows.h[r], rows.i[r], block, allowed);
+    const std::uint64_t low = ~allowed[0] & run[0];
+    const std::uint64_t high = ~allowed[1] & run[1];
+    if ((low | high) == 0) continue;
+    if (low == run[0] && high == run[1]) {
+      hidden.lanes |= std::uint32_t{1} << r;
+      continue;
+    }
+    out[r][0] = low;
+    out[r][1] = high;
+    partly |= std::uint32_t{1} << r;
+  }
+  if (partly == 0) return;
+  hidden.need_planes();
+  for (int octet = 0; octet < 4; ++octet) {
+    if ((partly >> (8 * octet) & 0xff) != 0) hide_octet(out + 8 * octet, hidden.plane[octet]);
   }
 }
 

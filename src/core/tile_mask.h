@@ -1,10 +1,11 @@
 // What hides pairs of a tile beside the interval-shaped rules: elements of explicit masks and dense
-// biases, and segments. Each part hides whole lanes where it can (a row that may see nothing of the
-// tile) and pairs where it must.
+// biases, segments, and rules. Each part hides whole lanes where it can (a row that may see nothing
+// of the tile) and pairs where it must.
 //
 //   HiddenPairs hidden(rows);
 //   elements.hide(rows, keys, hidden);
 //   segments.hide(rows, keys, hidden);
+//   hide_by_rule(map, rows, keys, hidden);
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ struct HiddenPairs {
 // A tensor of which certain elements hide: 0 in an explicit mask, -inf in a dense bias.
 class HidingElements {
  public:
-  explicit HidingElements(const Broadcast& values) : values_(values), strides_(values) {}
+  HidingElements(const Broadcast& values, index_t kv_len)
+      : values_(values), strides_(values), kv_len_(kv_len) {}
   void hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
 
  private:
@@ -38,6 +40,7 @@ class HidingElements {
 
   Broadcast values_;
   PairStrides strides_;
+  index_t kv_len_ = 0;
 };
 
 // Packed documents as runs of equal key ids, so that a tile costs a comparison per row and run.
@@ -58,5 +61,8 @@ class SegmentRuns {
   std::vector<Row> rows_;           // 1 or batch
   index_t q_len_ = 0;
 };
+
+// The pairs that a rule's map hides.
+void hide_by_rule(const RuleMap& map, const PanelRows& rows, KeyRange keys, HiddenPairs& hidden);
 
 }  // namespace glasshead

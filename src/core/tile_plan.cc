@@ -98,13 +98,14 @@ TilePlan::TilePlan(const AttentionOptions& options, const PairShape& shape)
     : mask_(options, shape), bias_(options, shape) {
   for (const Mask::Part& part : options.mask.parts()) {
     if (const auto* given = std::get_if<Mask::Explicit>(&part))
-      elements_.emplace_back(given->allowed);
+      elements_.emplace_back(given->allowed, shape.kv_len);
     if (const auto* segments = std::get_if<Mask::Segments>(&part))
       segments_.emplace_back(*segments, shape);
   }
   const index_t start = mask_.query_start();
   for (const Bias::Term& term : options.bias.terms()) {
-    if (const auto* dense = std::get_if<Bias::Dense>(&term)) elements_.emplace_back(dense->values);
+    if (const auto* dense = std::get_if<Bias::Dense>(&term))
+      elements_.emplace_back(dense->values, shape.kv_len);
     if (const auto* t5 = std::get_if<Bias::T5>(&term))
       relative_.emplace_back(*t5, -(start + shape.q_len - 1), shape.kv_len - 1 - start);
   }
@@ -124,9 +125,11 @@ KeyRange TilePlan::key_range(const PanelRows& rows) const {
 TileKind TilePlan::tile(const PanelRows& rows, KeyRange keys, std::uint32_t* bits) const {
   if (keys.is_empty()) return TileKind::none;
   const TileKind kind = interval_kind(mask_, rows, keys, bits);
-  if (kind == TileKind::none || (segments_.empty() && elements_.empty())) return kind;
+  if (kind == TileKind::none || (segments_.empty() && elements_.empty() && mask_.rules().empty()))
+    return kind;
   HiddenPairs hidden;
   for (const SegmentRuns& segments : segments_) segments.hide(rows, keys, hidden);
+  for (const auto& map : mask_.rules()) hide_by_rule(*map, rows, keys, hidden);
   for (const HidingElements& elements : elements_) {
     if (hidden.lanes == lanes_of(rows)) break;
     elements.hide(rows, keys, hidden);

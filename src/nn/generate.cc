@@ -96,6 +96,7 @@ void check_no_positions(const AttentionOptions& options, const std::string& fiel
   for (const Mask::Part& part : options.mask.parts()) {
     const auto* window = std::get_if<Mask::Window>(&part);
     if (std::holds_alternative<Mask::Causal>(part) || std::holds_alternative<Mask::Prefix>(part) ||
+        std::holds_alternative<Mask::Where>(part) ||
         (window != nullptr && (window->left || window->right))) {
       problems.push_back({field + ".mask", what});
       break;

@@ -18,6 +18,7 @@ const char* words_of(const std::string& reason) {
   if (reason == "segments") return "another document";
   if (reason == "prefix") return "after the prefix and the query";
   if (reason == "mask") return "hidden by the mask";
+  if (reason == "rule") return "hidden by the rule";
   return "hidden by the bias";
 }
 

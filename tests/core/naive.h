@@ -55,6 +55,9 @@ inline bool naive_allowed(const Attention& call, index_t b, index_t h, index_t i
       allowed = j < of_batch(prefix->lengths) || j <= p;
     } else if (const auto* given = std::get_if<Mask::Explicit>(&part)) {
       allowed = naive_element(given->allowed, {b, h, i, j}) != 0;
+    } else if (const auto* where = std::get_if<Mask::Where>(&part)) {
+      allowed = where->rule.predicate()(where->rule.options().per_batch ? b : 0,
+                                        where->rule.options().per_head ? h : 0, p, j);
     }
     if (!allowed) return false;
   }

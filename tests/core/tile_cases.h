@@ -30,7 +30,9 @@ class TileDraw {
   }
 
   Mask part(const PairShape& s) {
-    switch (below(8)) {
+    switch (below(9)) {
+      case 8:
+        return rule();
       case 0:
         return Mask::causal();
       case 1:
@@ -171,6 +173,21 @@ class TileDraw {
   std::optional<index_t> limit() {
     if (one_in(4)) return std::nullopt;
     return one_in(6) ? std::numeric_limits<index_t>::max() - below(2) : below(150);
+  }
+  // Blocks of 40 positions by 70 keys that are all, none, or some by a hash of the pair.
+  Mask rule() {
+    const auto salt = static_cast<std::uint64_t>(below(1000));
+    const bool per_batch = one_in(2);
+    const bool per_head = one_in(2);
+    const auto hash = [=](index_t b, index_t h, index_t p, index_t j) {
+      return philox(salt, static_cast<std::uint64_t>(p * 1000003 + j),
+                    static_cast<std::uint64_t>((per_batch ? b : 0) * 64 + (per_head ? h : 0)))[0];
+    };
+    const auto may_attend = [=](index_t b, index_t h, index_t p, index_t j) {
+      const std::uint32_t block = hash(b, h, p / 40 * 7919, j / 70) % 3;
+      return block == 2 ? hash(b, h, p, j) % 2 == 0 : block == 1;
+    };
+    return Mask::where(PairRule(may_attend, {per_batch, per_head}));
   }
   std::vector<index_t> lengths(const PairShape& s) {
     std::vector<index_t> list;
