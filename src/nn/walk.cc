@@ -11,7 +11,7 @@ std::string size_text(const Shape& shape) {
   if (shape.empty()) return "one number";
   if (shape.size() == 1) return fmt::format("{} numbers", shape[0]);
   std::string text;
-  for (index_t extent : shape) text += fmt::format("{}{}", text.empty() ? "" : "x", extent);
+  for (const index_t extent : shape) text += fmt::format("{}{}", text.empty() ? "" : "x", extent);
   return text;
 }
 

@@ -117,7 +117,6 @@ void other_rows(const Case& c, const ByHand& hand, const Step& step, const Docum
   const TraceTensor& rounded = hand.rounded.at(step.tap);
   const TraceTensor& exact = hand.exact.at(step.tap);
   const Matrices matrices = matrices_of(rounded.shape);
-  const std::string leaf = leaf_of(step.tap);
   const bool has_labels = matrices.rows == static_cast<index_t>(c.query_labels.size());
   for (index_t m = 0; m < matrices.count; ++m) {
     for (const index_t i :

@@ -100,7 +100,7 @@ std::optional<Mask> read_allowed(CaseBuilder& build, JsonValue value, const std:
   const std::optional<GivenTensor> given = build.read.tensor(value, path, 2, 3);
   if (!given) return std::nullopt;
   std::vector<std::uint8_t> bits;
-  for (double x : given->tensor.values) {
+  for (const double x : given->tensor.values) {
     if (x != 0 && x != 1) {
       build.read.problem(path,
                          "numbers other than 0 (hidden) and 1 (allowed); numbers to add to "
@@ -293,7 +293,7 @@ void read_options(CaseBuilder& build, JsonValue value, const AttentionPlace& pla
 
 Mask hide_keys(const std::vector<index_t>& keys, index_t key_count) {
   std::vector<std::uint8_t> allowed(static_cast<std::size_t>(key_count), 1);
-  for (index_t key : keys) allowed[static_cast<std::size_t>(key)] = 0;
+  for (const index_t key : keys) allowed[static_cast<std::size_t>(key)] = 0;
   return Mask::allowed(broadcast_of({key_count}, std::move(allowed)));
 }
 

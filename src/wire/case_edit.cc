@@ -145,6 +145,48 @@ class Editor {
     return names;
   }
 
+  // Adjacent numbers of a tensor.
+  struct Range {
+    std::size_t first, count;
+  };
+
+  // The numbers that set.at names, with indices for all axes, or all but the last, or none.
+  std::optional<Range> numbers_at(const Edit::Set& set,
+                                  const std::pair<std::string, TraceTensor>& input,
+                                  const std::string& where) {
+    const TraceTensor& tensor = input.second;
+    const std::size_t rank = tensor.shape.size();
+    if (set.at.size() > rank || (!set.at.empty() && set.at.size() + 1 < rank)) {
+      problem(where, fmt::format("{} indices where {} is {}", set.at.size(), set.matrix,
+                                 shape_text(tensor.shape)));
+      return std::nullopt;
+    }
+    Range range{0, tensor.values.size()};
+    for (std::size_t axis = 0; axis < set.at.size(); ++axis) {
+      const index_t extent = tensor.shape[axis];
+      const auto* labels = axis_labels(c_, input.first, rank - 1 - axis);
+      std::string why_not;
+      std::optional<index_t> at;
+      if (labels != nullptr && !labels->empty()) {
+        at = find_row(*labels, set.at[axis], why_not);
+      } else {
+        at = parse_extent(set.at[axis]);
+        if (!at) why_not = "\"" + excerpt(set.at[axis]) + "\" is not an index";
+      }
+      if (at && *at >= extent) {
+        why_not = fmt::format("index {} where {} is {}", *at, set.matrix, shape_text(tensor.shape));
+        at.reset();
+      }
+      if (!at) {
+        problem(where, why_not);
+        return std::nullopt;
+      }
+      range.count /= static_cast<std::size_t>(extent);
+      range.first += static_cast<std::size_t>(*at) * range.count;
+    }
+    return range;
+  }
+
   void change_numbers(Edit::Set set) {
     const std::string where = set_name(set);
     auto* input = find_input(set.matrix);
@@ -165,48 +207,20 @@ class Editor {
       return;
     }
     TraceTensor& tensor = input->second;
-    const std::size_t rank = tensor.shape.size();
-    if (set.at.size() > rank || (!set.at.empty() && set.at.size() + 1 < rank)) {
-      problem(where, fmt::format("{} indices where {} is {}", set.at.size(), set.matrix,
-                                 shape_text(tensor.shape)));
+    const std::optional<Range> range = numbers_at(set, *input, where);
+    if (!range) return;
+    if (set.values.size() != range->count) {
+      problem(where, fmt::format("{} numbers where {} belong", set.values.size(), range->count));
       return;
     }
-    std::size_t first = 0;
-    std::size_t count = tensor.values.size();
-    for (std::size_t axis = 0; axis < set.at.size(); ++axis) {
-      const index_t extent = tensor.shape[axis];
-      const auto* labels = axis_labels(c_, input->first, rank - 1 - axis);
-      std::string why_not;
-      std::optional<index_t> at;
-      if (labels != nullptr && !labels->empty()) {
-        at = find_row(*labels, set.at[axis], why_not);
-      } else {
-        at = parse_extent(set.at[axis]);
-        if (!at) why_not = "\"" + excerpt(set.at[axis]) + "\" is not an index";
-      }
-      if (at && *at >= extent) {
-        why_not = fmt::format("index {} where {} is {}", *at, set.matrix, shape_text(tensor.shape));
-        at.reset();
-      }
-      if (!at) {
-        problem(where, why_not);
-        return;
-      }
-      count /= static_cast<std::size_t>(extent);
-      first += static_cast<std::size_t>(*at) * count;
-    }
-    if (set.values.size() != count) {
-      problem(where, fmt::format("{} numbers where {} belong", set.values.size(), count));
-      return;
-    }
-    for (std::size_t n = 0; n < count; ++n) {
+    for (std::size_t n = 0; n < range->count; ++n) {
       if (!std::isfinite(set.values[n])) {
         problem(where, "a number that isn't finite");
         return;
       }
-      tensor.values[first + n] = set.values[n];
-      change_text(input->first, tensor.shape, first + n,
-                  set.texts.size() == count ? set.texts[n] : std::string());
+      tensor.values[range->first + n] = set.values[n];
+      change_text(input->first, tensor.shape, range->first + n,
+                  set.texts.size() == range->count ? set.texts[n] : std::string());
     }
   }
 
@@ -354,7 +368,7 @@ std::optional<Edit::Set> parse_set(std::string_view text, std::vector<Problem>& 
   if (bracket != std::string_view::npos) {
     if (left.back() != ']') return refuse("\"[\" without \"]\" before \"=\"");
     const std::string_view inside = left.substr(bracket + 1, left.size() - bracket - 2);
-    for (std::string_view part : split(inside, ",")) {
+    for (const std::string_view part : split(inside, ",")) {
       if (part.empty()) return refuse("an empty label or index between [ and ]");
       set.at.emplace_back(part);
     }
@@ -362,7 +376,7 @@ std::optional<Edit::Set> parse_set(std::string_view text, std::vector<Problem>& 
   }
   if (left.empty()) return refuse("no name of a matrix before \"[\" or \"=\"");
   set.matrix = left;
-  for (std::string_view part : split(text.substr(equals + 1), ",;")) {
+  for (const std::string_view part : split(text.substr(equals + 1), ",;")) {
     const std::optional<double> value = finite_number(part);
     if (!value) return refuse("\"" + excerpt(part) + "\" is not a finite number");
     set.values.push_back(*value);

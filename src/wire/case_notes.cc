@@ -26,7 +26,7 @@ class NoteReader {
         for (const char* name : {"k_cache", "v_cache"}) taps_.insert(tap.substr(0, at) + name);
       }
     }
-    for (std::string_view name : derived_values()) taps_.insert(std::string(name));
+    for (const std::string_view name : derived_values()) taps_.insert(std::string(name));
   }
 
   void printed(JsonValue value) {

@@ -61,7 +61,7 @@ std::string join(const std::string& path, index_t index) {
 
 std::string shape_text(const std::vector<index_t>& shape) {
   std::string text;
-  for (index_t extent : shape) {
+  for (const index_t extent : shape) {
     if (!text.empty()) text += 'x';
     text += fmt::format("{}", extent);
   }

@@ -222,9 +222,9 @@ std::string Differ::why_unmoved(index_t m, index_t i) const {
 
 std::string Differ::summary(index_t m) const {
   if (unmoved_ == 0) return fmt::format("all {} weights moved", weights_);
-  std::string words = fmt::format("{} of {} weights {} unchanged although ", unmoved_, weights_,
-                                  unmoved_ == 1 ? "is" : "are") +
-                      what_changed() + " changed";
+  const std::string words = fmt::format("{} of {} weights {} unchanged although ", unmoved_,
+                                        weights_, unmoved_ == 1 ? "is" : "are") +
+                            what_changed() + " changed";
   std::string reasons;
   for (const index_t i : unmoved_rows_) {
     const std::string why = why_unmoved(m, i);
