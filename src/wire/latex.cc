@@ -35,8 +35,8 @@ constexpr std::array<Sign, 29> kSigns{{
     {0x2264, "$\\le$"},
     {0x2265, "$\\ge$"},
     {0x2218, "$\\circ$"},
-    {0x25b2, "$\\triangle$"},
-    {0x25bc, "$\\triangledown$"},
+    {0x25b2, "$\\bigtriangleup$"},
+    {0x25bc, "$\\bigtriangledown$"},
     {0x3c3, "$\\sigma$"},
     {0x3bc, "$\\mu$"},
     {0x3b5, "$\\varepsilon$"},
@@ -47,41 +47,6 @@ constexpr std::array<Sign, 29> kSigns{{
     {0x2099, "$_n$"},
     {0x2c7c, "$_j$"},
 }};
-
-// A printed number in mathematics.
-std::string math_cell(const Cell& cell) {
-  if (cell.is_blank) return "\\underline{\\hspace{2em}}";
-  if (cell.text == "·") return "\\cdot";
-  if (cell.text == "−∞") return "-\\infty";
-  if (cell.text == "inf") return "\\infty";
-  if (cell.text == "nan" || cell.text == "same") return "\\text{" + cell.text + "}";
-  return cell.moved != 0 ? cell.text + "'" : cell.text;
-}
-
-std::string matrix(const Table& table) {
-  std::string out = "\\begin{bmatrix}";
-  for (std::size_t n = 0; n < table.rows.size(); ++n) {
-    if (n > 0) out += "\\\\";
-    for (std::size_t j = 0; j < table.rows[n].size(); ++j)
-      out += (j > 0 ? "&" : "") + math_cell(table.rows[n][j]);
-  }
-  return out + "\\end{bmatrix}";
-}
-
-// What stands left of a matrix: the section's formula, or the table's own name.
-std::string left_side(const Section& section, const Table& table, bool is_only) {
-  if (is_only && !section.latex.empty() && table.name.empty()) {
-    std::string formula = section.latex;
-    const std::size_t equals = formula.find('=');
-    return equals == std::string::npos ? "&" + formula : formula.insert(equals, "&");
-  }
-  const std::string& name = !table.symbol.empty() ? table.symbol
-                            : !table.name.empty() ? table.name
-                                                  : table.tap;
-  std::string left = name.size() == 1 ? name : "\\text{" + latex_escape(name) + "}";
-  if (!table.leading.empty()) left += "_{\\text{" + latex_escape(table.leading) + "}}";
-  return left + "&";
-}
 
 std::size_t widest(const Document& document) {
   std::size_t columns = 0;
@@ -117,15 +82,29 @@ std::string long_rows(const Table& table) {
   return out;
 }
 
+// Columns of text stay apart.
+std::string line_latex(std::string_view line) {
+  std::string out;
+  while (!line.empty()) {
+    const std::size_t gap = std::min(line.find("  "), line.size());
+    out += latex_escape(line.substr(0, gap));
+    line.remove_prefix(gap);
+    if (line.empty()) break;
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    out += "\\hspace*{1em}";
+  }
+  return out;
+}
+
 std::string section_latex(const Section& section) {
-  std::string out = "\\paragraph{";
-  if (section.number > 0) out += fmt::format("{} ", section.number);
-  out += latex_escape(section.title) + "} " + latex_escape(section.remark);
+  std::string title = section.number > 0 ? fmt::format("{} ", section.number) : std::string();
+  title += latex_escape(section.title);
+  std::string out = title.empty() ? "\\noindent\n" : "\\paragraph{" + title + "} ";
+  out += latex_escape(section.remark);
   if (!section.shape.empty())
     out += (section.remark.empty() ? "" : ", ") + latex_escape(section.shape);
   out += "\n";
-  const std::string math = latex_section(section);
-  if (!math.empty()) out += "\\[\n" + math + "\\]\n";
+  for (const std::string& math : latex_displays(section)) out += "\\[\n" + math + "\\]\n";
   for (const Table& table : section.tables) {
     if (!table.long_rows.empty() && !table.is_repeated) out += long_rows(table);
   }
@@ -135,24 +114,12 @@ std::string section_latex(const Section& section) {
     out += "\\noindent " + labels + "\n";
     break;  // the tables of a section have the same rows
   }
-  for (const std::string& line : section.lines) out += latex_escape(line) + "\\\\\n";
+  for (std::size_t n = 0; n < section.lines.size(); ++n)
+    out += line_latex(section.lines[n]) + (n + 1 < section.lines.size() ? "\\newline\n" : "\n");
   return out + "\n";
 }
 
 }  // namespace
-
-std::string latex_section(const Section& section) {
-  std::vector<const Table*> shown;
-  for (const Table& table : section.tables)
-    if (!table.is_repeated && !table.rows.empty()) shown.push_back(&table);
-  if (shown.empty()) return {};
-  std::string out = "\\begin{aligned}\n";
-  if (shown.size() > 1 && !section.latex.empty()) out += "&" + section.latex + "\\\\\n";
-  for (std::size_t n = 0; n < shown.size(); ++n)
-    out += left_side(section, *shown[n], shown.size() == 1) + "=" + matrix(*shown[n]) +
-           (n + 1 < shown.size() ? "\\\\\n" : "\n");
-  return out + "\\end{aligned}\n";
-}
 
 std::string latex_escape(std::string_view text) {
   std::string out;
@@ -189,7 +156,7 @@ std::string to_latex(const Document& document, const LatexOptions& options) {
   if (options.is_standalone)
     out +=
         "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{amsmath}\n"
-        "\\begin{document}\n";
+        "\\emergencystretch=3em\n\\begin{document}\n";
   const std::size_t columns = widest(document);
   constexpr std::size_t kAmsmathColumns = 10;
   if (columns > kAmsmathColumns)

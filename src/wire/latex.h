@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "wire/document.h"
 
 namespace glasshead::wire {
 
-// The section's formula and its matrices as one aligned block (amsmath); empty without numbers.
-std::string latex_section(const Section& section);
+// The section's formula and its matrices as aligned blocks (amsmath), each to be a display of its
+// own: together they may be wider than a line or taller than a page. None without numbers.
+std::vector<std::string> latex_displays(const Section& section);
 
 }  // namespace glasshead::wire

@@ -79,10 +79,8 @@ std::string section_text(const Section& section, const MarkdownOptions& options)
   for (const std::string* more : {&section.remark, &section.shape})
     if (!more->empty()) words += (words.empty() ? "" : " · ") + markdown_escape(*more);
   if (!words.empty()) out += words + "\n\n";
-  if (options.has_math) {
-    const std::string math = latex_section(section);
-    if (!math.empty()) out += "$$\n" + math + "$$\n\n";
-  }
+  if (options.has_math)
+    for (const std::string& math : latex_displays(section)) out += "$$\n" + math + "$$\n\n";
   for (const Table& table : section.tables) {
     const bool is_in_math = options.has_math && table.long_rows.empty();
     if (table.is_repeated || is_in_math) continue;

@@ -73,6 +73,12 @@ def check_latex(text, where):
         else:
             failures.expect(bool(opened) and opened.pop() == name, f"{where}: \\end{{{name}}}")
     failures.expect(not opened, f"{where}: {opened} not ended")
+    # A page of article at 10pt: lines of 345pt, 43 of them; a digit takes 5pt, a column's spaces 10pt.
+    for matrix in re.findall(r"\\begin\{bmatrix\}(.*?)\\end\{bmatrix\}", text):
+        rows = [row.split("&") for row in matrix.split(r"\\")]
+        width = sum(10 + 5 * max(len(re.sub(r"\\\w+", "-", x)) for x in column) for column in zip(*rows))
+        failures.expect(len(rows) < 43 and (width <= 345 or len(rows[0]) == 1),
+                        f"{where}: a matrix of {len(rows)} rows and {width}pt does not fit a page")
 
 
 def check_tables(text, where):
