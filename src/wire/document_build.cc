@@ -21,10 +21,6 @@ bool is_softmax_leaf(const std::string& leaf) {
   return leaf == "row_max" || leaf == "exp" || leaf == "row_sum" || leaf == "lse";
 }
 bool is_qkv(const std::string& leaf) { return leaf == "q" || leaf == "k" || leaf == "v"; }
-bool is_key_side(const std::string& leaf) {
-  return !leaf.empty() && (leaf[0] == 'k' || leaf[0] == 'v') &&
-         (leaf.size() == 1 || leaf[1] == '_');
-}
 bool is_vocabulary_row(const std::string& leaf) {
   return leaf == "logits" || leaf == "probabilities" || leaf == "logits_capped";
 }
@@ -49,7 +45,7 @@ class Builder {
     for (std::size_t at = 0; at < trace_.steps.size();)
       at = is_shown(step(at).tap) ? add_group(at) : at + 1;
     add_checks(document_, trace_, parts_);
-    add_footnotes(document_, case_, options_);
+    add_footnotes(document_, case_, sequence_);
     return std::move(document_);
   }
 
@@ -406,6 +402,11 @@ std::size_t Builder::add_other(std::size_t at) {
 }
 
 }  // namespace
+
+bool is_key_side(const std::string& leaf) {
+  return !leaf.empty() && (leaf[0] == 'k' || leaf[0] == 'v') &&
+         (leaf.size() == 1 || leaf[1] == '_');
+}
 
 Document build_document(const Case& c, const Trace& trace, const DocumentOptions& options) {
   Document document = Builder(c, trace, options).build();

@@ -53,6 +53,7 @@ std::vector<AttentionPart> attentions(const Trace& trace);
 
 std::string leaf_of(const std::string& tap);    // "block.0.scores" -> "scores"
 std::string prefix_of(const std::string& tap);  // "block.0.scores" -> "block.0."
+bool is_key_side(const std::string& leaf);      // its rows are keys: "k", "v_cache"
 
 // "key after query": what a pair is hidden by, in words; several are joined by ", ".
 std::string reason_words(const Reasons& reasons);

@@ -134,7 +134,7 @@ std::string printed_digits(const Case& c, const PrintedNumber& printed) {
 
 // "row B ", "head 1 row B "; "" of numbers that have no row. The last axis but one is the row, save
 // where a tap has one number a row.
-std::string place_words(const Case& c, const PrintedNumber& printed) {
+std::string place_words(const Sequence& sequence, const PrintedNumber& printed) {
   const std::vector<index_t>& index = printed.index;
   const std::string leaf = leaf_of(printed.tap);
   bool is_per_row = false;
@@ -146,12 +146,14 @@ std::string place_words(const Case& c, const PrintedNumber& printed) {
   const std::size_t row = index.size() - 1 - columns;
   std::string words;
   if (row > 0) words = fmt::format("head {} ", index[row - 1]);
-  return words + "row " + label_or_index(c.query_labels, index[row]) + " ";
+  const std::vector<std::string> labels =
+      is_key_side(leaf) ? sequence.keys(printed.tap) : sequence.queries(printed.tap);
+  return words + "row " + label_or_index(labels, index[row]) + " ";
 }
 
 // "row B as 0.50 0.50 0; softmax of ...": one sentence for each row, with all that is said of its
 // numbers.
-std::vector<std::string> printed_sentences(const Case& c) {
+std::vector<std::string> printed_sentences(const Case& c, const Sequence& sequence) {
   struct Row {
     std::string words;
     std::vector<std::string> notes;
@@ -162,7 +164,7 @@ std::vector<std::string> printed_sentences(const Case& c) {
     std::string where;
     if (printed.tap != "weights") where = printed.tap + " ";
     std::replace(where.begin(), where.end(), '_', ' ');
-    where += place_words(c, printed);
+    where += place_words(sequence, printed);
     const std::string words = where + "as " + printed_digits(c, printed);
     auto row =
         std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.words == words; });
@@ -239,14 +241,13 @@ void add_checks(Document& document, const Trace& trace, const std::vector<Attent
   if (has_weights) document.checks.push_back(hidden);
 }
 
-void add_footnotes(Document& document, const Case& c, const DocumentOptions& options) {
-  static_cast<void>(options);
+void add_footnotes(Document& document, const Case& c, const Sequence& sequence) {
   const std::string moved = moved_words(document);
   if (!moved.empty()) document.footnotes.push_back(moved);
   const std::string source = c.from.empty()                     ? std::string("the source")
                              : c.from.rfind("tutorial", 0) == 0 ? std::string("the tutorial")
                                                                 : escape_controls(c.from);
-  for (const std::string& sentence : printed_sentences(c))
+  for (const std::string& sentence : printed_sentences(c, sequence))
     document.notes.push_back(escape_controls(source + " prints " + sentence));
 }
 

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "wire/document_build.h"
+#include "wire/sequence.h"
 
 namespace glasshead::wire {
 
 void describe(Document& document, const Case& c, const Trace& trace,
               const std::vector<AttentionPart>& parts, const DocumentOptions& options);
 void add_checks(Document& document, const Trace& trace, const std::vector<AttentionPart>& parts);
-void add_footnotes(Document& document, const Case& c, const DocumentOptions& options);
+void add_footnotes(Document& document, const Case& c, const Sequence& sequence);
 // Leaves only the sections and tables that are named (by title or tap); empty: all stay.
 void keep_steps(Document& document, const std::vector<std::string>& names);
 

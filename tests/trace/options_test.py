@@ -169,6 +169,15 @@ def check_notes():
     path = case("no-source", tokens=["q"], keys=["A"], attention=weights, printed=[
         {"tap": "weights", "index": [1, 0, 0], "text": "0.9", "kind": "slip", "note": "a slip"}])
     has([path], "note  the source prints head 1 row q as 0.9; a slip")
+    # Each run of a case that is fed has one row, which has its own name.
+    slip = {"text": "0.9", "kind": "slip", "note": "a slip"}
+    path = case("fed", tokens=["A", "B", "C"], X=[[1], [2], [3]], feed=1,
+                attention={"W_Q": [[1]], "mask": "causal"}, printed=[
+        {"tap": "weights", "index": [0, 0], **slip},
+        {"tap": "step.2.weights", "index": [0, 1], **slip},
+        {"tap": "step.2.k_cache", "index": [1, 0], **slip}])
+    has([path], "the source prints row A as 0.9", "prints step.2.weights row 2 C as 0.9",
+        "prints step.2.k cache row 1 B as 0.9")
 
 
 def linear(value, scale=1.0):
