@@ -12,35 +12,34 @@ namespace glasshead::cli {
 namespace {
 
 // What is shown: of the case itself, or one of the other views.
-enum View : unsigned {
-  kSteps = 1,
-  kExplain = 2,
-  kDiff = 4,
-  kByHand = 8,
-  kSweep = 16,
-  kMistake = 32,
-  kMistakeList = 64,
-  kGradients = 128,
-  kCheck = 256,
-  kCheckJson = 512,
-  kList = 1024
-};
+using View = unsigned;
+constexpr View kSteps = 1;
+constexpr View kExplain = 2;
+constexpr View kDiff = 4;
+constexpr View kByHand = 8;
+constexpr View kSweep = 16;
+constexpr View kMistake = 32;
+constexpr View kMistakeList = 64;
+constexpr View kGradients = 128;
+constexpr View kCheck = 256;
+constexpr View kCheckJson = 512;
+constexpr View kList = 1024;
 constexpr unsigned kOfCase =
     kSteps | kExplain | kDiff | kByHand | kMistake | kGradients | kCheck | kCheckJson;
 constexpr unsigned kEdited = kOfCase | kMistakeList;
 constexpr unsigned kOfRows = kSteps | kExplain | kDiff | kByHand | kMistake | kGradients;
+constexpr unsigned kOfPrintedWeights = (kOfRows & ~kGradients) | kCheckJson;
 
-enum Format : unsigned {
-  kText = 1,
-  kMarkdown = 2,
-  kLatex = 4,
-  kHtml = 8,
-  kSvg = 16,
-  kCsv = 32,
-  kJson = 64,
-  kNpy = 128,
-  kSafetensors = 256
-};
+using Format = unsigned;
+constexpr Format kText = 1;
+constexpr Format kMarkdown = 2;
+constexpr Format kLatex = 4;
+constexpr Format kHtml = 8;
+constexpr Format kSvg = 16;
+constexpr Format kCsv = 32;
+constexpr Format kJson = 64;
+constexpr Format kNpy = 128;
+constexpr Format kSafetensors = 256;
 constexpr unsigned kPages = kText | kMarkdown | kLatex | kHtml | kSvg | kCsv;
 constexpr unsigned kAnyFormat = kPages | kJson | kNpy | kSafetensors;
 
@@ -65,8 +64,8 @@ constexpr Effect kEffects[] = {
     {"--decimals", kOfRows | kSweep | kCheckJson, kPages | kJson, kSteps | kExplain | kMistake},
     {"--full", kSteps | kExplain | kMistake | kGradients | kCheckJson, kPages | kJson,
      kSteps | kExplain | kMistake},
-    {"--percent", kOfRows | kCheckJson, kPages | kJson, kSteps | kExplain | kMistake},
-    {"--round", kOfRows | kCheckJson, kPages | kJson, kSteps | kExplain | kMistake},
+    {"--percent", kOfPrintedWeights, kPages | kJson, kSteps | kExplain | kMistake},
+    {"--round", kOfPrintedWeights, kPages | kJson, kSteps | kExplain | kMistake},
     {"--ascii", kOfRows | kSweep | kMistakeList | kList, kText, 0},
     {"--width", kOfRows | kSweep, kText, 0},
     {"--math", kOfRows | kSweep, kMarkdown, 0},
@@ -292,7 +291,10 @@ void refuse_ignored(const CLI::App& command, const TraceArgs& args, const std::s
     const bool is_page =
         view != kCheck && view != kCheckJson && view != kList;  // they write no page, in no format
     if (!is_mine)
-      refuse(effect.option, fmt::format("has no effect on {}", words_of(view)));
+      refuse(effect.option, fmt::format("has no effect on {}{}", words_of(view),
+                                        view == kGradients && effect.views == kOfPrintedWeights
+                                            ? ", which shows no weights"
+                                            : ""));
     else if (view == kMistakeList && bit == kText && effect.views == kEdited &&
              effect.option[0] == '-')
       refuse(effect.option, "has no effect on --mistake list, save with --format md");

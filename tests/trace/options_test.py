@@ -203,6 +203,9 @@ def check_combinations():
     refuses(["--sweep", "d_k=1..4", "--query", "A", "--mask", "causal"], "--query", "--mask", "--sweep")
     for view in (["--explain"], ["--by-hand", "2"], ["--gradients"], ["--diff"]):
         refuses(["three-tokens", *view, "--steps", "weights"], "--steps", view[0])
+    for option in (["--percent"], ["--round", "nearest"]):
+        refuses(["three-tokens", "--gradients", *option],
+                f"{option[0]}: has no effect on --gradients, which shows no weights")
     for form in ("text", "json"):
         refuses(["three-tokens", "--steps", "weights,nope", "--format", form], "nope")
     for ending in ("safetensors", "npy"):
