@@ -88,6 +88,26 @@ TEST(CaseFormat, the_schema_lists_the_fields_that_the_parser_knows) {
   EXPECT_EQ(fields, listed);
 }
 
+TEST(CaseFormat, dropout_needs_a_seed_by_the_schema_as_by_the_parser) {
+  const auto schema = nlohmann::json::parse(read_text("docs/case.schema.json"));
+  for (const auto* owner : {&schema["properties"]["attention"], &schema["$defs"]["attention"]}) {
+    const auto& dropout = (*owner)["properties"]["dropout"];
+    EXPECT_EQ(dropout["if"]["required"], nlohmann::json({"p"}));
+    EXPECT_EQ(dropout["if"]["properties"]["p"]["exclusiveMinimum"], 0);
+    EXPECT_EQ(dropout["then"]["required"], nlohmann::json({"seed"}));
+  }
+  const auto problems_with = [](const std::string& dropout) {
+    std::vector<Problem> problems;
+    static_cast<void>(parse_case(
+        R"({"schema": "glasshead.case/1", "X": [[1]], "attention": {"dropout": )" + dropout + "}}",
+        "test", problems));
+    return problems.size();
+  };
+  EXPECT_EQ(problems_with(R"({"p": 0.5})"), 1U);
+  EXPECT_EQ(problems_with(R"({"p": 0.5, "seed": 1})"), 0U);
+  EXPECT_EQ(problems_with(R"({"p": 0})"), 0U);
+}
+
 TEST(CaseFormat, numbers_keep_their_digits_as_written) {
   const Case c = parse(kThree);
   EXPECT_EQ(c.given_text.at("X 0 1"), "0.50");
