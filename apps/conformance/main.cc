@@ -82,13 +82,15 @@ int main(int argc, char** argv) {
       "(.../onnx/backend/test/data/node). Prints the failed cases and one line per folder.\n"
       "Exit code 0: all passed; 1: a case failed; 2: bad usage or a folder that can't be read.",
       "glasshead-conformance"};
-  app.add_option("DIR", arguments.folders, "folders to run")->required();
+  app.add_option("DIR", arguments.folders, "folders to run")->required()->type_name("");
   app.add_option("--path", arguments.path,
-                 "which path computes: transparent, fused (not in this version), or all there are")
-      ->check(CLI::IsMember({"transparent", "fused", "all"}))
-      ->capture_default_str();
+                 "which path computes (fused is not in this version); all: those there are, the "
+                 "default")
+      ->type_name("transparent|fused|all")
+      ->check(CLI::IsMember({"transparent", "fused", "all"}).description(""));
   app.add_flag("--json", arguments.is_json, "every case and every failure, as JSON");
-  app.add_option("--only", arguments.selection.only, "run only the case of this name");
+  app.add_option("--only", arguments.selection.only, "run only the case of this name")
+      ->type_name("NAME");
   app.add_flag("--list", arguments.selection.is_list, "print the names of the cases, run nothing");
   try {
     app.parse(argc, argv);
