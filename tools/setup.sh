@@ -8,8 +8,11 @@ packages=(
   nlohmann-json3-dev libcli11-dev libfmt-dev                                       # libraries
   libgtest-dev librapidcheck-dev libsimde-dev                                       # test libraries
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 # WebAssembly
-  nodejs python3 groff-base                                                        # tests of the module, the command, the man page
+  nodejs python3 python3-mpmath groff-base                                                        # tests of the module, the command, the man page
 )
+if [ "$(uname -m)" = x86_64 ]; then
+  packages+=(g++-aarch64-linux-gnu googletest qemu-user)  # aarch64's kernels, run by an emulator
+fi
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the fast
-# tests under AddressSanitizer and UBSan; 60 seconds of each fuzz target; the formatting. What each part took
+# Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the
+# kernels of aarch64 under an emulator; the fast tests under AddressSanitizer and UBSan; 60 seconds of each fuzz target; the formatting. What each part took
 # stands before the closing line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -25,11 +25,17 @@ build() {  # build PRESET [-D...]: the whole tree of a preset
   cmake --preset "$@" && cmake --build --preset "$1"
 }
 build_command() { cmake --preset "$1" && cmake --build --preset "$1" --target glasshead_cli; }
+neon() { cmake --preset aarch64 && cmake --build --preset aarch64 && ctest --preset aarch64; }
 formatted() { git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror; }
 
 part build-release build release
 part build-dev build_command dev
 part build-wasm build wasm
+if [ "$(uname -m)" = aarch64 ]; then
+  echo 'neon                         runs on this machine itself, with the other tests; no emulator is needed'
+else
+  part neon neon
+fi
 part format formatted
 if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part build-asan build asan -DGLASSHEAD_FUZZ=ON
