@@ -38,6 +38,15 @@ def visible(row, allowed=None):
     return seen if allowed is None else seen & allowed
 
 
+def group_as_rows(case):
+    """A grouped decode step as one of ungrouped heads with the query heads of a group as rows: the same numbers, none copied.
+    Its results, reshaped to case.q's shape, are the case's."""
+    row = case.row
+    assert row.is_decode
+    same = dataclasses.replace(row, heads=row.kv_heads, q_len=row.heads // row.kv_heads, causal=False)
+    return dataclasses.replace(case, row=same, q=case.q.reshape(row.batch, row.kv_heads, -1, row.d))
+
+
 def _softmax(row, q, k, bias, seen):
     """Weights [q_len, kv_len] of one head in f64."""
     scores = (q @ k.T) * float(row.d) ** -0.5

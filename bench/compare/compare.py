@@ -15,7 +15,6 @@ import time
 
 import case as cases
 import machine
-import peer
 import peer_glasshead
 import rows
 import tables
@@ -68,10 +67,15 @@ class Process:
         self.process.wait()
 
 
+def takes_part(name, row):
+    """The forms for decoding are not asked about other rows."""
+    return row.is_decode or not name.endswith(("-rows", ":stateful"))
+
+
 def measure(row, folder, threads, names, options):
     """One row at one number of threads: what every operator gave."""
     load, (ticks, stolen) = os.getloadavg()[0], machine.ticks()
-    workers = [Process(name, row, folder, threads) for name in names]
+    workers = [Process(name, row, folder, threads) for name in names if takes_part(name, row)]
     able = [worker for worker in workers if "cannot" not in worker.about]
     for number in range(0 if options.check else options.rounds):
         first = number % len(able) if able else 0
@@ -116,7 +120,7 @@ def main():
     chosen = rows.choose(options.rows or (",".join(rows.QUICK) if options.quick else ""))
     threads = [1] if options.quick else [int(n) for n in options.threads.split(",")]
     wanted = [p for p in options.operators.split(",") if p]
-    names = [n for n in peer.OPERATORS if not wanted or n.startswith("glasshead") or any(p in n for p in wanted)]
+    names = [n for n in tables.LABELS if not wanted or n.startswith("glasshead") or any(p in n for p in wanted)]
     if not peer_glasshead.LIBRARY.exists():
         raise SystemExit(f"{peer_glasshead.LIBRARY} is not built: cmake --preset bench && cmake --build --preset bench")
     here = machine.describe()

@@ -8,6 +8,8 @@ Everything that is done once (models, layouts, copies of the inputs) happens in 
 import dataclasses
 import typing
 
+import case as cases
+
 
 class CannotRun(Exception):
     """The operator does not have this row; the text says why."""
@@ -26,13 +28,17 @@ class Operator:
     prepare: typing.Callable
 
 
-PEERS = ("glasshead", "torch", "onnxruntime", "openvino", "ggml", "jax")
-# peer:operator, in the order of the tables.
-OPERATORS = ("glasshead:attend", "torch:sdpa", "torch:sdpa-mask", "onnxruntime:attention", "onnxruntime:mha", "onnxruntime:gqa",
-             "openvino:sdpa", "openvino:stateful", "ggml:flash", "jax:dpa")
-
-
 def forward_only(case):
     if case.row.backward:
         raise CannotRun("it has no backward pass")
 
+
+def rows_of_a_group(operator):
+    """The operator on a grouped decode step written as rows (case.group_as_rows): what a careful caller would do."""
+    def prepare(case, threads):
+        if not case.row.is_decode or case.row.heads == case.row.kv_heads:
+            raise CannotRun("it is a form for grouped decoding")
+        inner = operator.prepare(cases.group_as_rows(case), threads)
+        return Prepared(inner.run, lambda: [x.reshape(case.q.shape) for x in inner.results()],
+                        inner.layout + "; a group's query heads as rows of one head")
+    return Operator(operator.name + ", a group's query heads as rows", prepare)

@@ -90,3 +90,4 @@ def _flash(case, threads):
 
 
 OPERATORS = {"flash": peer.Operator("ggml_flash_attn_ext", _flash)}
+OPERATORS["flash-rows"] = peer.rows_of_a_group(OPERATORS["flash"])

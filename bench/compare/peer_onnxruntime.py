@@ -90,18 +90,15 @@ def _mha(case, threads):
     peer.forward_only(case)
     row, (q, k, v, note) = case.row, _inputs(case)
     if row.heads != row.kv_heads:
-        if not row.is_decode:
-            raise peer.CannotRun("it has as many key heads as query heads")
-        q = q.reshape(row.batch, row.kv_heads, -1, row.d)  # the query heads of a group as rows of one head
+        raise peer.CannotRun("it has as many key heads as query heads")
     bias = _additive(case, rules=bool(row.window))
-    flat = (row.batch, q.shape[2], row.kv_heads * row.d)
+    flat = (row.batch, row.q_len, row.heads * row.d)
     model = _Model("MultiHeadAttention", "com.microsoft",
                    {"q": _flat(q), "k": k, "v": v, "bias": None, "padding": None,
                     "attention_bias": None if bias is None else bias[None, None]}, {"out": flat}, threads,
-                   num_heads=row.kv_heads, unidirectional=int(row.causal and not row.window and not row.is_decode), scale=case.scale)
-    return peer.Prepared(model.run, lambda: [_unflat(model.output("out"), row.kv_heads).reshape(case.q.shape)],
+                   num_heads=row.heads, unidirectional=int(row.causal and not row.window), scale=case.scale)
+    return peer.Prepared(model.run, lambda: [_unflat(model.output("out"), row.heads)],
                          "queries and result as [batch, length, heads * d], keys and values as [batch, heads, length, d]" + note
-                         + ("; a group's query heads as rows of one head" if row.heads != row.kv_heads else "")
                          + ("; the mask as an added finfo.min" if row.window or row.boolean else ""))
 
 
@@ -130,3 +127,5 @@ OPERATORS = {
     "mha": peer.Operator("MultiHeadAttention (com.microsoft)", _mha),
     "gqa": peer.Operator("GroupQueryAttention (com.microsoft)", _gqa),
 }
+OPERATORS["attention-rows"] = peer.rows_of_a_group(OPERATORS["attention"])
+OPERATORS["mha-rows"] = peer.rows_of_a_group(OPERATORS["mha"])

@@ -61,3 +61,4 @@ OPERATORS = {
     "sdpa": peer.Operator("torch.nn.functional.scaled_dot_product_attention (is_causal, enable_gqa)", _sdpa(True)),
     "sdpa-mask": peer.Operator("torch.nn.functional.scaled_dot_product_attention (attn_mask, enable_gqa)", _sdpa(False)),
 }
+OPERATORS["sdpa-rows"] = peer.rows_of_a_group(OPERATORS["sdpa"])

@@ -13,9 +13,12 @@ PAGE = ROOT / "docs/performance.md"
 RESULTS = ROOT / "bench/results"
 OPEN, CLOSE = "<!-- compare -->", "<!-- /compare -->"
 OURS = "glasshead:attend"
-LABELS = {OURS: "Glasshead", "torch:sdpa": "PyTorch", "torch:sdpa-mask": "PyTorch, mask", "onnxruntime:attention": "ORT Attention",
-          "onnxruntime:mha": "ORT MHA", "onnxruntime:gqa": "ORT GQA", "openvino:sdpa": "OpenVINO",
-          "openvino:stateful": "OpenVINO, state", "ggml:flash": "ggml", "jax:dpa": "JAX"}
+# Every operator, PEER:OPERATOR as in peer_PEER.py, in the order of the columns.
+LABELS = {OURS: "Glasshead", "torch:sdpa": "PyTorch", "torch:sdpa-mask": "PyTorch, mask", "torch:sdpa-rows": "PyTorch, rows",
+          "onnxruntime:attention": "ORT Attention", "onnxruntime:attention-rows": "ORT Attention, rows", "onnxruntime:mha": "ORT MHA",
+          "onnxruntime:mha-rows": "ORT MHA, rows", "onnxruntime:gqa": "ORT GQA", "openvino:sdpa": "OpenVINO",
+          "openvino:sdpa-rows": "OpenVINO, rows", "openvino:stateful": "OpenVINO, state", "ggml:flash": "ggml",
+          "ggml:flash-rows": "ggml, rows", "jax:dpa": "JAX"}
 LIBRARIES = {"glasshead": "Glasshead", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "ggml": "ggml", "jax": "JAX"}
 NONE_YET = "No results are stored yet; `make bench-compare` makes them."
 
@@ -84,14 +87,23 @@ def _time_line(row, results, names):
 
 
 def _operators(measured):
-    """In the order of LABELS, those that took part."""
-    present = {name for m in measured for name in m["results"]}
+    """In the order of LABELS, those that have one of the rows."""
+    present = {name for m in measured for name, result in m["results"].items() if "cannot" not in result}
     return [name for name in LABELS if name in present]
 
 
 def _known(measured):
     """(row, entry) in the order of the row table; an entry of a row that no longer exists is left out."""
     return [(row, m) for row in rows.ROWS for m in measured if m["row"] == row.name]
+
+
+def _groups(measured, threads):
+    """The entries with this number of threads, by their rows' heading, in the order of the row table."""
+    found = {}
+    for row, m in _known(measured):
+        if m["threads"] == threads:
+            found.setdefault(row.group, []).append(m)
+    return found.items()
 
 
 def time_table(measured, threads):
@@ -101,13 +113,11 @@ def time_table(measured, threads):
 
 
 def value_table(measured, field, shown):
-    """One number per row and operator, of the runs with the fewest threads."""
-    names, threads = _operators(measured), min(m["threads"] for m in measured)
-    body = []
+    """One number per row and operator."""
+    names, body = _operators(measured), []
     for row, m in _known(measured):
-        if m["threads"] == threads:
-            got = [m["results"].get(name, {}) for name in names]
-            body.append([row.says, *(shown(r[field]) if field in r and "cannot" not in r else "–" for r in got)])
+        got = [m["results"].get(name, {}) for name in names]
+        body.append([row.says, *(shown(r[field]) if field in r and "cannot" not in r else "–" for r in got)])
     return table(["row", *(LABELS[name] for name in names)], body)
 
 
@@ -147,12 +157,14 @@ def section(document):
              f"`{document['command']}`. Medians of {runs} runs in {document['rounds']} rounds, in milliseconds; the spread is the distance "
              "of the quartiles over the median."]
     for threads in document["threads"]:
-        parts += [f"**{threads} thread{'s' if threads > 1 else ''}, ms**", time_table(measured, threads)]
+        for group, entries in _groups(measured, threads):
+            parts += [f"**{group}, {threads} thread{'s' if threads > 1 else ''}, ms**", time_table(entries, threads)]
+    fewest = _groups(measured, min(document["threads"]))
     parts += ["**Error against f64** (root mean square, over that of the right answer; the inputs' own rounding is not counted)",
-              value_table(measured, "error_rms", lambda x: f"{x:.1e}"),
+              *(value_table(entries, "error_rms", lambda x: f"{x:.1e}") for _, entries in fewest),
               "**Memory of the first run, MB** (the peak above what inputs, model and library hold before it; the result and the pages of "
               "the library that are first touched here are in it)",
-              value_table(measured, "extra_mb", lambda x: f"{x:,.0f}"),
+              *(value_table(entries, "extra_mb", lambda x: f"{x:,.0f}") for _, entries in fewest),
               "**What was called**", operator_table(measured)]
     absent = missing(measured)
     if absent:

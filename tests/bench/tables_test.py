@@ -65,7 +65,8 @@ class Tables(unittest.TestCase):
         self.assertEqual(best, ("jax:dpa", 2))
 
     def test_what_cannot_run_is_a_dash_and_its_reason_is_listed(self):
-        measured = [entry(glasshead_attend=result([1]), jax_dpa={"cannot": "it has\nno such rule"})]
+        measured = [entry(glasshead_attend=result([1]), jax_dpa={"cannot": "it has\nno such rule"}),
+                    entry("causal-512", glasshead_attend=result([1]), jax_dpa=result([1]))]
         self.assertEqual(cells(tables.time_table(measured, 1), 2)[2], "–")
         self.assertEqual(tables.missing(measured), "- JAX: full-512: it has no such rule")
 
@@ -83,7 +84,16 @@ class Tables(unittest.TestCase):
 
     def test_errors_and_memory_are_those_of_the_fewest_threads(self):
         measured = [entry(threads=n, glasshead_attend=result([1], error_rms=n * 1e-7)) for n in (2, 1)]
-        self.assertEqual(cells(tables.value_table(measured, "error_rms", lambda x: f"{x:.1e}"), 2)[1], "1.0e-07")
+        text = tables.section({**document(*measured), "threads": [1, 2]}).split("**Error against f64**")[1]
+        self.assertIn("| 1.0e-07 |", text)
+        self.assertNotIn("2.0e-07", text)
+
+    def test_a_column_without_an_entry_is_left_out_of_its_heading_alone(self):
+        measured = [entry(glasshead_attend=result([1]), ggml_flash={"cannot": "no"}),
+                    entry("decode-4096-f32", glasshead_attend=result([1]), ggml_flash=result([1]))]
+        prefill, decode = tables.section(document(*measured)).split("**Decode, 1 thread, ms**")
+        self.assertNotIn("ggml", prefill)
+        self.assertIn("| ggml |", decode)
 
 
 class Page(unittest.TestCase):
