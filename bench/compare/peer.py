@@ -20,6 +20,7 @@ class Prepared:
     run: typing.Callable       # one computation, finished when it returns
     results: typing.Callable   # [out] or [dq, dk, dv], laid out as the case's, any float type; of the last run
     layout: str                # what `prepare` changed or copied, and what `run` copies
+    keeps: object = None       # what must live as long as this does
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +40,6 @@ def rows_of_a_group(operator):
         if not case.row.is_decode or case.row.heads == case.row.kv_heads:
             raise CannotRun("it is a form for grouped decoding")
         inner = operator.prepare(cases.group_as_rows(case), threads)
-        return Prepared(inner.run, lambda: [x.reshape(case.q.shape) for x in inner.results()],
-                        inner.layout + "; a group's query heads as rows of one head")
+        return dataclasses.replace(inner, results=lambda: [x.reshape(case.q.shape) for x in inner.results()],
+                                   layout=inner.layout + "; a group's query heads as rows of one head")
     return Operator(operator.name + ", a group's query heads as rows", prepare)

@@ -9,7 +9,6 @@ import case as cases
 import peer
 
 F32, F16, BF16 = 0, 1, 30  # enum ggml_type
-KEPT = []                  # contexts and buffers live as long as the process
 
 
 class InitParams(ctypes.Structure):  # struct ggml_init_params
@@ -73,7 +72,6 @@ def _flash(case, threads):
     GGML.ggml_build_forward_expand(graph, result)
     backend = GGML.ggml_backend_cpu_init()
     GGML.ggml_backend_cpu_set_n_threads(backend, threads)
-    KEPT.append((context, backend))
 
     def run():
         if GGML.ggml_backend_graph_compute(backend, graph) != 0:

@@ -46,7 +46,7 @@ def _attend(case, threads):
     def run():
         if not library.glasshead_compare_run(handle, error, len(error)):
             raise RuntimeError(error.value.decode())
-    return peer.Prepared(run, lambda: outputs, "[batch, heads, length, d] as given, nothing copied; out is f32")
+    return peer.Prepared(run, lambda: outputs, "[batch, heads, length, d] as given, nothing copied; out is f32", keeps=case)
 
 
 OPERATORS = {"attend": peer.Operator("glasshead::attend, attend_backward", _attend)}

@@ -28,10 +28,9 @@ def _mask(case):
     row = case.row
     if case.bias is not None:
         return case.bias[None, None]
-    if case.allowed is None and not row.window:
-        return None
-    # Given booleans, 2026.4.1 computes the first row wrong.
-    return numpy.where(cases.visible(row, case.allowed), numpy.float32(0), numpy.float32(-numpy.inf))[None, None]
+    if case.allowed is not None or row.window:
+        return cases.visible(row, case.allowed)[None, None]
+    return None
 
 
 def _grouped(node, row):
@@ -70,10 +69,9 @@ def _sdpa(case, threads):
     layout = "[batch, heads, length, d] as given"
     if row.heads != row.kv_heads:
         layout += "; keys and values reach the operation through a Broadcast to the query heads"
-    if row.window or row.boolean:
-        layout += "; the mask as an added -inf (given booleans, its first row is wrong)"
-    return peer.Prepared(request.infer, results, layout)
-
+    if row.window:
+        layout += "; the window as a boolean mask"
+    return peer.Prepared(request.infer, results, layout, keeps=inputs)  # the tensors share the arrays' memory but do not own it
 
 
 def _state(name, new, beam, row):
