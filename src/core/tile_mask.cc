@@ -1,6 +1,7 @@
 #include "core/tile_mask.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -88,16 +89,52 @@ void HiddenPairs::need_planes() {
   std::memset(plane, 0, sizeof(plane));
 }
 
+HidingElements::HidingElements(const Broadcast& values, const PairShape& shape)
+    : values_(values),
+      strides_(values),
+      shape_(shape),
+      blocks_((shape.kv_len + kTileKeys - 1) / kTileKeys) {
+  const bool is_shared =
+      (strides_.b == 0 && shape.batch > 1) || (strides_.h == 0 && shape.heads > 1);
+  if (!is_shared || strides_.j == 0) return;
+  row_step_ = strides_.i == 0 ? 0 : 1;
+  head_step_ = strides_.h == 0 ? 0 : blocks_ * (strides_.i == 0 ? 1 : shape.q_len);
+  const index_t rows = (strides_.b == 0 ? 1 : shape.batch) * (strides_.h == 0 ? 1 : shape.heads) *
+                       (strides_.i == 0 ? 1 : shape.q_len);
+  known_ = std::make_shared<std::vector<std::atomic<std::uint8_t>>>(
+      static_cast<std::size_t>(rows * blocks_));
+}
+
+// Where what is known of these keys' block begins; null if nothing is kept for these keys.
+std::atomic<std::uint8_t>* HidingElements::remembered(const PanelRows& rows, KeyRange keys) const {
+  if (!known_ || keys.begin % kTileKeys != 0) return nullptr;
+  if (keys.end - keys.begin != kTileKeys && keys.end != shape_.kv_len) return nullptr;
+  const index_t heads = strides_.h == 0 ? 1 : shape_.heads;
+  const index_t length = strides_.i == 0 ? 1 : shape_.q_len;
+  const index_t plane = strides_.b == 0 ? 0 : rows.b * heads * blocks_;
+  return known_->data() + (plane + keys.begin / kTileKeys) * length;
+}
+
 template <class U>
 void HidingElements::hide_equal(U pattern, const PanelRows& rows, KeyRange keys,
                                 HiddenPairs& hidden) const {
   constexpr auto kSize = static_cast<index_t>(sizeof(U));
   const SourceRows sources(strides_, rows);
   const index_t count = strides_.j == 0 ? 1 : keys.end - keys.begin;
-  const index_t ahead = std::min(kTileKeys, kv_len_ - keys.end);
+  const index_t ahead = std::min(kTileKeys, shape_.kv_len - keys.end);
   const auto* const first = static_cast<const unsigned char*>(values_.data);
   unsigned char gathered[kTileKeys * kSize];
+  std::atomic<std::uint8_t>* const block = remembered(rows, keys);
   for (index_t s = 0; s < sources.count; ++s) {
+    const int r = std::countr_zero(sources.lanes[s]);
+    std::atomic<std::uint8_t>* const known =
+        block == nullptr ? nullptr : block + rows.h[r] * head_step_ + rows.i[r] * row_step_;
+    std::uint8_t found = known != nullptr ? known->load(std::memory_order_relaxed) : unknown;
+    if (found == nothing) continue;
+    if (found == everything) {
+      hidden.lanes |= sources.lanes[s];
+      continue;
+    }
     const unsigned char* row = first + (sources.offset[s] + keys.begin * strides_.j) * kSize;
     if (strides_.j != 0 && strides_.j != 1) {
       for (index_t n = 0; n < count; ++n)
@@ -106,8 +143,14 @@ void HidingElements::hide_equal(U pattern, const PanelRows& rows, KeyRange keys,
     } else if (strides_.j == 1 && ahead > 0) {
       foresee(row + count * kSize, ahead * kSize);
     }
-    if (!has_equal(row, count, pattern)) continue;
-    if (!has_other(row, count, pattern)) {
+    if (found == unknown) {
+      found = !has_equal(row, count, pattern)   ? nothing
+              : !has_other(row, count, pattern) ? everything
+                                                : something;
+      if (known != nullptr) known->store(found, std::memory_order_relaxed);
+    }
+    if (found == nothing) continue;
+    if (found == everything) {
       hidden.lanes |= sources.lanes[s];
       continue;
     }

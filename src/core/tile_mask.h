@@ -8,7 +8,9 @@
 //   hide_by_rule(map, rows, keys, hidden);
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/panel_rows.h"
@@ -27,20 +29,29 @@ struct HiddenPairs {
   void need_planes();
 };
 
-// A tensor of which certain elements hide: 0 in an explicit mask, -inf in a dense bias.
+// A tensor of which certain elements hide: 0 in an explicit mask, -inf in a dense bias. What one
+// head's tiles find of a row is remembered for the heads and batch entries that share it.
 class HidingElements {
  public:
-  HidingElements(const Broadcast& values, index_t kv_len)
-      : values_(values), strides_(values), kv_len_(kv_len) {}
+  HidingElements(const Broadcast& values, const PairShape& shape);
   void hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
 
  private:
+  // Of a row's elements in one block.
+  enum Hides : std::uint8_t { unknown, nothing, everything, something };
+
   template <class U>
   void hide_equal(U pattern, const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
+  std::atomic<std::uint8_t>* remembered(const PanelRows& rows, KeyRange keys) const;
 
   Broadcast values_;
   PairStrides strides_;
-  index_t kv_len_ = 0;
+  PairShape shape_;
+  index_t blocks_ = 0;
+  index_t head_step_ = 0, row_step_ = 0;  // in known_
+  // [distinct batch entries, distinct heads, blocks, distinct rows] of Hides; null where no two
+  // tiles share a row. Shared, since threads add what they find and copies may use it.
+  std::shared_ptr<std::vector<std::atomic<std::uint8_t>>> known_;
 };
 
 // Packed documents as runs of equal key ids, so that a tile costs a comparison per row and run.

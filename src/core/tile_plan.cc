@@ -98,14 +98,14 @@ TilePlan::TilePlan(const AttentionOptions& options, const PairShape& shape)
     : mask_(options, shape), bias_(options, shape) {
   for (const Mask::Part& part : options.mask.parts()) {
     if (const auto* given = std::get_if<Mask::Explicit>(&part))
-      elements_.emplace_back(given->allowed, shape.kv_len);
+      elements_.emplace_back(given->allowed, shape);
     if (const auto* segments = std::get_if<Mask::Segments>(&part))
       segments_.emplace_back(*segments, shape);
   }
   const index_t start = mask_.query_start();
   for (const Bias::Term& term : options.bias.terms()) {
     if (const auto* dense = std::get_if<Bias::Dense>(&term))
-      elements_.emplace_back(dense->values, shape.kv_len);
+      elements_.emplace_back(dense->values, shape);
     if (const auto* t5 = std::get_if<Bias::T5>(&term))
       relative_.emplace_back(*t5, -(start + shape.q_len - 1), shape.kv_len - 1 - start);
   }
