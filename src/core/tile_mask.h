@@ -38,7 +38,7 @@ class HidingElements {
 
  private:
   // Of a row's elements in one block.
-  enum Hides : std::uint8_t { unknown, nothing, everything, something };
+  static constexpr std::uint8_t unknown = 0, nothing = 1, everything = 2, something = 3;
 
   template <class U>
   void hide_equal(U pattern, const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
@@ -49,7 +49,7 @@ class HidingElements {
   PairShape shape_;
   index_t blocks_ = 0;
   index_t head_step_ = 0, row_step_ = 0;  // in known_
-  // [distinct batch entries, distinct heads, blocks, distinct rows] of Hides; null where no two
+  // [distinct batch entries, distinct heads, blocks, distinct rows] of these; null where no two
   // tiles share a row. Shared, since threads add what they find and copies may use it.
   std::shared_ptr<std::vector<std::atomic<std::uint8_t>>> known_;
 };
