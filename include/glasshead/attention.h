@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "glasshead/bias.h"
+#include "glasshead/context.h"
 #include "glasshead/error.h"
 #include "glasshead/mask.h"
 #include "glasshead/tensor.h"
@@ -82,16 +83,27 @@ std::vector<Problem> check(const ConstTensor<4>& q, const ConstTensor<4>& k,
 
 // Computes out (and rows on request) from q, k, v, which share one dtype: f64, f32, bf16 or f16;
 // out may be of any of these and is rounded to once. Compute type: f64 for f64 input, else f32. q
-// is scaled before the product. Sums over keys are made in blocks of 128 in the compute type, and
-// the blocks are added in order in f64. Promise: hidden keys and values are never read into a
-// result, whatever they hold; NaN in a visible q, k or v gives NaN in exactly the rows that see it;
-// a score of -inf through the data has weight 0. Throws ShapeError or OptionError with every
-// problem `check` finds, and those of out and rows. out and rows must not overlap q, k, v or each
-// other: only the same first element is found and refused, since views may interleave in one
-// buffer.
+// is scaled before the product. The fused path: no matrix of scores is made; beside its results it
+// needs memory for a few tiles per thread. Promises:
+//   - a row's bits are a function of its query, its allowed keys, their positions and values: not
+//     of threads, batch, the other rows of the call, or the instruction set (docs/same-bits.md);
+//   - hidden keys and values are never read into a result, whatever they hold;
+//   - NaN in a visible q, k or v gives NaN in exactly the rows that see it; true overflow gives a
+//     value that is not finite; a score of -inf through the data has weight 0.
+// Error against f64: at most twice that of plain three-pass attention in the compute type. Throws
+// ShapeError or OptionError with every problem `check` finds, and those of out and rows. out and
+// rows must not overlap q, k, v or each other: only the same first element is found and refused,
+// since views may interleave in one buffer.
 void attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
             const MutableTensor<4>& out, const AttentionOptions& options = {},
-            const RowState& rows = {});
+            const RowState& rows = {}, const Context& context = default_context());
+
+// The same by the readable path, one row after another, all its scores at hand (src/core/rows.h):
+// what the fused path is compared with. Sums over keys are made in blocks of 128 in the compute
+// type, and the blocks are added in order in f64.
+void attend_transparent(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
+                        const MutableTensor<4>& out, const AttentionOptions& options = {},
+                        const RowState& rows = {});
 
 // A block of the weights: query heads [head_begin, head_end) and rows [row_begin, row_end) of every
 // batch.

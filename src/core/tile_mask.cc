@@ -129,7 +129,8 @@ void HidingElements::hide_equal(U pattern, const PanelRows& rows, KeyRange keys,
     const int r = std::countr_zero(sources.lanes[s]);
     std::atomic<std::uint8_t>* const known =
         block == nullptr ? nullptr : block + rows.h[r] * head_step_ + rows.i[r] * row_step_;
-    std::uint8_t found = known != nullptr ? known->load(std::memory_order_relaxed) : unknown;
+    std::uint8_t found =
+        known != nullptr ? known->load(std::memory_order_relaxed) : std::uint8_t{unknown};
     if (found == nothing) continue;
     if (found == everything) {
       hidden.lanes |= sources.lanes[s];

@@ -36,6 +36,10 @@ void check_call(const CallInputs& inputs, const AttentionOptions& options, Findi
 // check_call and refuse in one: for functions that take nothing else.
 void require_call(const char* function, const CallInputs& inputs, const AttentionOptions& options);
 
+// Everything that attend refuses: check_call, and out and rows.
+void check_attend(const CallInputs& inputs, const MutableTensor<4>& out, const RowState& rows,
+                  const AttentionOptions& options, Findings& findings);
+
 // Parts of check_call. `pairs` has only sizes that are not negative.
 void check_mask(const Mask& mask, const PairShape& pairs, Findings& findings);
 void check_bias(const Bias& bias, const PairShape& pairs, DType compute, Findings& findings);

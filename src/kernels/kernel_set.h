@@ -1,5 +1,5 @@
 // What an instruction set has to offer: functions over a panel of query rows, one row per vector
-// lane, and over single rows where there are too few to fill a panel (decode.h).
+// lane, and over single rows where there are too few to fill a panel (row_kernels.h).
 //
 //   const KernelSet& set = ...;                 // select.h
 //   set.f32.scores({...});                      // for each block of 128 keys, piece by piece
@@ -9,8 +9,8 @@
 //   set.f32.finish({...});
 //
 // A panel holds `lanes` rows, a constant of the set; arrays over a panel are [n, lanes], row-major,
-// 64-byte aligned. Work is done for the first `vectors` vectors of W lanes, which must cover the
-// rows in use; what the other lanes hold is neither read into a result nor promised. Every lane
+// aligned to a vector. Work is done for the first `vectors` vectors of W lanes, which must cover
+// the rows in use; what the other lanes hold is neither read into a result nor promised. Every lane
 // computes exactly what core/row_reference computes for its row, so that all sets give the same
 // bits (docs/same-bits.md). Kernels never allocate, never fail, know no thread, mask or model, and
 // need the default floating-point environment.
@@ -19,19 +19,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/arithmetic.h"
+#include "kernels/row_kernels.h"
 
 namespace glasshead {
 
 inline constexpr index_t kMaxLanes = 32;  // of any set: a panel's mask is 32 bits per key
-
-// Stored vectors of one kv head in position order: element d of vector n is
-// data[n * row_stride + d * step].
-template <class T>
-struct StridedRows {
-  const T* data = nullptr;
-  index_t row_stride = 0, step = 1;
-};
 
 // panel[d, r] = rows[r][d * step] * scale for r < count, 0 for the other lanes of `vectors`; the
 // product is made in f64 and rounded once to T. 1 <= count <= vectors * W.
@@ -135,6 +127,8 @@ struct Kernels {
   void (*accumulate)(const AccumulateArgs<T>&) noexcept = nullptr;
   void (*merge)(const MergeArgs<T>&) noexcept = nullptr;
   void (*finish)(const FinishArgs<T>&) noexcept = nullptr;
+  index_t rows_below = 0;  // for fewer query rows than this `rows` is faster than a panel
+  RowKernels<T> rows;
   // y[n] = exp(x[n]) for x <= 0 or NaN, and y[n] = tanh(x[n]): the arithmetic's own, for tests.
   void (*exp)(const T* x, T* y, index_t count) noexcept = nullptr;
   void (*tanh)(const T* x, T* y, index_t count) noexcept = nullptr;

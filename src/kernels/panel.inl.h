@@ -3,6 +3,8 @@
 //
 //   T, W                      element; lanes
 //   set1 load store           all lanes alike; from and to memory aligned to the vector
+//   load_unaligned store_unaligned    from and to any address of a T
+//   in_register(a)            a, which the compiler then does not load again for each use
 //   add sub mul div           rounded once
 //   fma(a, b, c)              a * b + c, rounded once
 //   max(a, b) min(a, b)       a > b ? a : b and a < b ? a : b: where either is NaN, b
@@ -21,6 +23,7 @@
 
 #include "kernels/elementary.inl.h"
 #include "kernels/kernel_set.h"
+#include "kernels/rows.inl.h"
 
 namespace {
 
@@ -41,7 +44,7 @@ struct Strip {
 
   [[gnu::always_inline]] inline void multiply_add() {
     V vectors[C];
-    for (int c = 0; c < C; ++c) vectors[c] = V::load(b + c * V::W);
+    for (int c = 0; c < C; ++c) vectors[c] = V::in_register(V::load(b + c * V::W));
     for (int r = 0; r < R; ++r) {
       const V x = V::set1(a[r * row_stride]);
       for (int c = 0; c < C; ++c) acc[r][c] = V::fma(x, vectors[c], acc[r][c]);
@@ -306,6 +309,8 @@ constexpr glasshead::Kernels<typename P::V::T> panel_kernels() {
   kernels.accumulate = accumulate<P>;
   kernels.merge = merge<P>;
   kernels.finish = finish<P>;
+  kernels.rows_below = V::W;  // fewer leave lanes of a panel empty
+  kernels.rows = row_kernels<V>();
   kernels.exp = elementwise<V, exp_of<V>>;
   kernels.tanh = elementwise<V, tanh_of<V>>;
   return kernels;

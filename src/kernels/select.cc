@@ -28,6 +28,7 @@ void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
   if (kernels.lanes == 0) {
     kernels.width = other.width;
     kernels.lanes = other.lanes;
+    kernels.rows_below = other.rows_below;
   }
   if (kernels.width == other.width && kernels.lanes == other.lanes) {
     fill(kernels.pack, other.pack);
@@ -37,6 +38,11 @@ void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
     fill(kernels.merge, other.merge);
     fill(kernels.finish, other.finish);
   }
+  fill(kernels.rows.scores, other.rows.scores);
+  fill(kernels.rows.softmax, other.rows.softmax);
+  fill(kernels.rows.accumulate, other.rows.accumulate);
+  fill(kernels.rows.merge, other.rows.merge);
+  fill(kernels.rows.finish, other.rows.finish);
   fill(kernels.exp, other.exp);
   fill(kernels.tanh, other.tanh);
 }

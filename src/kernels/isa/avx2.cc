@@ -16,6 +16,12 @@ struct F32 {
   static F32 set1(T a) { return {_mm256_set1_ps(a)}; }
   static F32 load(const T* from) { return {_mm256_load_ps(from)}; }
   static void store(T* to, F32 a) { _mm256_store_ps(to, a.x); }
+  static F32 load_unaligned(const T* from) { return {_mm256_loadu_ps(from)}; }
+  static void store_unaligned(T* to, F32 a) { _mm256_storeu_ps(to, a.x); }
+  static F32 in_register(F32 a) {
+    __asm__("" : "+x"(a.x));
+    return a;
+  }
   static F32 add(F32 a, F32 b) { return {_mm256_add_ps(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {_mm256_sub_ps(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {_mm256_mul_ps(a.x, b.x)}; }
@@ -78,6 +84,12 @@ struct F64 {
   static F64 set1(T a) { return {_mm256_set1_pd(a)}; }
   static F64 load(const T* from) { return {_mm256_load_pd(from)}; }
   static void store(T* to, F64 a) { _mm256_store_pd(to, a.x); }
+  static F64 load_unaligned(const T* from) { return {_mm256_loadu_pd(from)}; }
+  static void store_unaligned(T* to, F64 a) { _mm256_storeu_pd(to, a.x); }
+  static F64 in_register(F64 a) {
+    __asm__("" : "+x"(a.x));
+    return a;
+  }
   static F64 add(F64 a, F64 b) { return {_mm256_add_pd(a.x, b.x)}; }
   static F64 sub(F64 a, F64 b) { return {_mm256_sub_pd(a.x, b.x)}; }
   static F64 mul(F64 a, F64 b) { return {_mm256_mul_pd(a.x, b.x)}; }

@@ -18,6 +18,12 @@ struct F32 {
   static F32 set1(T a) { return {vdupq_n_f32(a)}; }
   static F32 load(const T* from) { return {vld1q_f32(from)}; }
   static void store(T* to, F32 a) { vst1q_f32(to, a.x); }
+  static F32 load_unaligned(const T* from) { return {vld1q_f32(from)}; }
+  static void store_unaligned(T* to, F32 a) { vst1q_f32(to, a.x); }
+  static F32 in_register(F32 a) {
+    __asm__("" : "+w"(a.x));
+    return a;
+  }
   static F32 add(F32 a, F32 b) { return {vaddq_f32(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {vsubq_f32(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {vmulq_f32(a.x, b.x)}; }
@@ -66,6 +72,12 @@ struct F64 {
   static F64 set1(T a) { return {vdupq_n_f64(a)}; }
   static F64 load(const T* from) { return {vld1q_f64(from)}; }
   static void store(T* to, F64 a) { vst1q_f64(to, a.x); }
+  static F64 load_unaligned(const T* from) { return {vld1q_f64(from)}; }
+  static void store_unaligned(T* to, F64 a) { vst1q_f64(to, a.x); }
+  static F64 in_register(F64 a) {
+    __asm__("" : "+w"(a.x));
+    return a;
+  }
   static F64 add(F64 a, F64 b) { return {vaddq_f64(a.x, b.x)}; }
   static F64 sub(F64 a, F64 b) { return {vsubq_f64(a.x, b.x)}; }
   static F64 mul(F64 a, F64 b) { return {vmulq_f64(a.x, b.x)}; }

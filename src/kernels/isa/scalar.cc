@@ -17,6 +17,9 @@ struct Scalar {
   static Scalar set1(T a) { return {a}; }
   static Scalar load(const T* from) { return {*from}; }
   static void store(T* to, Scalar a) { *to = a.x; }
+  static Scalar load_unaligned(const T* from) { return {*from}; }
+  static void store_unaligned(T* to, Scalar a) { *to = a.x; }
+  static Scalar in_register(Scalar a) { return a; }
   static Scalar add(Scalar a, Scalar b) { return {a.x + b.x}; }
   static Scalar sub(Scalar a, Scalar b) { return {a.x - b.x}; }
   static Scalar mul(Scalar a, Scalar b) { return {a.x * b.x}; }

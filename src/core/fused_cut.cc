@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "core/fused.h"
+
+namespace glasshead {
+namespace {
+
+constexpr index_t kPanels = 4;          // a block of keys is read once for so many panels
+constexpr index_t kItemsPerThread = 4;  // enough for threads to end together
+
+index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
+
+KeyRange range_of(const TilePlan& plan, const FusedItem& item, index_t group, index_t lanes) {
+  KeyRange all;
+  for (index_t begin = item.row_begin; begin < item.row_end; begin += lanes) {
+    const KeyRange keys = plan.key_range(
+        panel_rows(item.b, item.g, group, begin, std::min(item.row_end, begin + lanes)));
+    if (keys.is_empty()) continue;
+    all = all.is_empty() ? keys
+                         : KeyRange{std::min(all.begin, keys.begin), std::max(all.end, keys.end)};
+  }
+  return all;
+}
+
+}  // namespace
+
+PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t end) {
+  PanelRows rows;
+  rows.b = b;
+  rows.count = end - begin;
+  for (index_t r = 0; r < rows.count; ++r) {
+    rows.h[r] = g * group + (begin + r) % group;
+    rows.i[r] = (begin + r) / group;
+  }
+  return rows;
+}
+
+FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int threads,
+                   const TilePlan& plan) {
+  FusedCut cut;
+  const index_t group = shape.heads / kv_heads;
+  const index_t rows = shape.q_len * group;
+  const index_t wanted = threads == 1 ? 1 : kItemsPerThread * threads;
+  const auto blocks = [&] { return shape.batch * kv_heads * ceil_div(rows, cut.panels * lanes); };
+  cut.panels = std::clamp<index_t>(ceil_div(rows, lanes), 1, kPanels);
+  while (cut.panels > 1 && blocks() < wanted) cut.panels /= 2;
+  cut.row_blocks = blocks();
+
+  const index_t chunks = ceil_div(shape.kv_len, kChunk);
+  if (cut.row_blocks < wanted && chunks > 1) {
+    const index_t nodes = std::min(chunks, ceil_div(wanted, cut.row_blocks));
+    cut.node_chunks = static_cast<index_t>(
+        std::bit_floor(static_cast<std::uint64_t>(std::max<index_t>(1, chunks / nodes))));
+    cut.nodes = ceil_div(chunks, cut.node_chunks);
+  }
+  const index_t step = cut.panels * lanes;
+  index_t row_block = 0;
+  for (index_t b = 0; b < shape.batch; ++b) {
+    for (index_t g = 0; g < kv_heads; ++g) {
+      for (index_t begin = 0; begin < rows; begin += step, ++row_block) {
+        FusedItem item{b, g, begin, std::min(rows, begin + step), 0, 0, 0, row_block, 0};
+        const KeyRange keys = range_of(plan, item, group, lanes);
+        for (index_t node = 0; node < cut.nodes; ++node) {
+          item.node = node;
+          item.chunk_begin = node * cut.node_chunks;
+          item.chunk_end =
+              cut.node_chunks == 0 ? chunks : std::min(chunks, item.chunk_begin + cut.node_chunks);
+          const index_t first = std::max(keys.begin, item.chunk_begin * kChunk);
+          const index_t last = std::min(keys.end, item.chunk_end * kChunk);
+          item.cost = std::max<index_t>(0, last - first) * (item.row_end - item.row_begin);
+          cut.items.push_back(item);
+        }
+      }
+    }
+  }
+  // Ties in the order of memory.
+  std::sort(cut.items.begin(), cut.items.end(), [](const FusedItem& x, const FusedItem& y) {
+    return std::tuple(-x.cost, x.row_block, x.node) < std::tuple(-y.cost, y.row_block, y.node);
+  });
+  return cut;
+}
+
+}  // namespace glasshead

@@ -1,0 +1,107 @@
+// Keys and values as the fused path reads them: pieces in position order, whatever they are stored
+// in. A tensor is one piece; a ring buffer two; a paged cache as many as it has pages.
+//
+//   const KvSource source = kv_of(k, v);
+//   KvBlock<float> block(source);
+//   block.load(b, g, {j0, j1});                       // inside one block of 128 keys
+//   for (const auto& piece : block.keys()) ...        // StridedRows<float> and how many
+//
+// Element (j, d) of kv head g of a piece stands at
+//     head_stride * g + panel_stride * (n / 16) + row_stride * (n % 16) + step * d,  n = j - begin
+// so that row-major rows (panel_stride = 16 row_stride) and panels of 16 keys transposed in place
+// ([16 keys] as [d][16]: row_stride 1, step 16) are one form.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/mask_plan.h"
+#include "glasshead/tensor.h"
+#include "kernels/kernel_set.h"
+
+namespace glasshead {
+
+struct KvLayout {
+  DType dtype = DType::f32;
+  index_t head_stride = 0, panel_stride = 0, row_stride = 0, step = 1;  // in elements
+  index_t offset(index_t g, index_t n) const {
+    return head_stride * g + panel_stride * (n / kPanelKeys) + row_stride * (n % kPanelKeys);
+  }
+};
+
+// Keys [begin, end) of one sequence.
+struct KvPiece {  // all but the last hold a multiple of kPanelKeys
+  index_t begin = 0, end = 0;
+  const void* k = nullptr;
+  const void* v = nullptr;
+};
+
+struct KvSource {
+  index_t kv_heads = 0, d_k = 0, d_v = 0;
+  KvLayout k, v;
+  std::vector<std::vector<KvPiece>> sequences;  // [batch] pieces in order, without gaps
+};
+
+KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v);
+
+// A run of rows inside one block, in the compute type.
+template <class T>
+struct KvRun {
+  StridedRows<T> rows;
+  index_t count;
+};
+
+// Up to 128 keys and values of one kv head, in place where they are stored as T, else widened into
+// room of its own.
+template <class T>
+class KvBlock {
+ public:
+  // needs_rows: the elements of a vector lie side by side, or keys in panels of 16; what doesn't is
+  // copied.
+  KvBlock(const KvSource& source, bool needs_rows);
+
+  // Keys [begin, end) of one block of 128, begin < end. Values are loaded when first asked for.
+  void load(index_t b, index_t g, KeyRange keys);
+
+  // Calls f(rows, first, count) for the runs that make up `keys`, a part of what was loaded; row 0
+  // of `rows` is key `first`.
+  template <class F>
+  void for_keys(KeyRange keys, const F& f) const {
+    for_runs(key_runs_, keys, f);
+  }
+  template <class F>
+  void for_values(KeyRange keys, const F& f) const {
+    for_runs(value_runs_, keys, f);
+  }
+  bool values_are_finite() const;
+
+ private:
+  template <class F>
+  void for_runs(const std::vector<KvRun<T>>& runs, KeyRange keys, const F& f) const {
+    index_t first = keys_.begin;
+    for (const KvRun<T>& run : runs) {
+      const index_t begin = first > keys.begin ? first : keys.begin;
+      const index_t end = first + run.count < keys.end ? first + run.count : keys.end;
+      if (begin < end) {
+        StridedRows<T> rows = run.rows;
+        if (begin > first) rows.data += (begin - first) * rows.row_stride;
+        f(rows, begin, end - begin);
+      }
+      first += run.count;
+    }
+  }
+
+  struct Side {
+    const KvLayout* layout;
+    index_t size;
+    std::vector<T>* room;  // empty: read in place
+  };
+  void load_side(const Side& side, bool is_keys, index_t b, index_t g, std::vector<KvRun<T>>& runs);
+
+  const KvSource* source_;
+  KeyRange keys_;
+  std::vector<KvRun<T>> key_runs_, value_runs_;
+  std::vector<T> key_room_, value_room_;  // [128, d] where widening is needed
+};
+
+}  // namespace glasshead

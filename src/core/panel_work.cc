@@ -1,0 +1,169 @@
+#include "core/panel_work.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/rows.h"
+
+namespace glasshead {
+namespace {
+
+// The part of a tile's array that belongs to keys from `first` on.
+template <class A>
+const A* from_key(const A* array, index_t keys, index_t width) {
+  return array == nullptr ? nullptr : array + keys * width;
+}
+
+}  // namespace
+
+template <class T>
+PanelWork<T>::PanelWork(const Kernels<T>& kernels, const PanelSizes& sizes)
+    : kernels_(kernels),
+      sizes_(sizes),
+      lanes_(rows_of(kernels, sizes.form)),
+      queries_(sizes.d_k * lanes_),
+      states_((sizes.levels + 2) * state_size()),
+      tree_(sizes.levels) {}
+
+template <class T>
+void PanelWork<T>::reset(int n) {
+  std::fill_n(slot(n), lanes_, Arithmetic<T>::kStart);
+  std::fill_n(slot(n) + lanes_, (sizes_.d_v + 1) * lanes_, T(0));  // the sums and weighted sums
+}
+
+template <class T>
+void PanelWork<T>::start(const PanelRows& rows, const T* const* queries, index_t step,
+                         double scale) {
+  rows_ = rows;
+  if (sizes_.form == Form::panel) {
+    vectors_ = (rows.count + kernels_.width - 1) / kernels_.width;
+    kernels_.pack({queries, step, rows.count, sizes_.d_k, scale, vectors_, queries_.data()});
+  } else {
+    for (index_t r = 0; r < rows.count; ++r) {
+      for (index_t d = 0; d < sizes_.d_k; ++d)
+        queries_.data()[r * sizes_.d_k + d] = scaled_element<T>(queries[r][d * step], scale);
+    }
+  }
+  free_.clear();
+  for (int n = sizes_.levels + 1; n > 0; --n) free_.push_back(n);
+  current_ = 0;
+  has_keys_ = false;
+  reset(current_);
+}
+
+template <class T>
+void PanelWork<T>::add(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room) {
+  std::copy_n(max(), lanes_, room.new_max.data());
+  if (sizes_.form == Form::panel)
+    add_panel(tile, block, room);
+  else
+    add_rows(tile, block, room);
+  has_keys_ = true;
+}
+
+template <class T>
+void PanelWork<T>::add_panel(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room) {
+  const PanelState<T> state = panel(current_);
+  const index_t begin = tile.keys.begin, keys = tile.keys.end - begin;
+  T* scores = room.scores.data();
+  block.for_keys(tile.keys, [&](const StridedRows<T>& k, index_t first, index_t count) {
+    const index_t n = first - begin;
+    kernels_.scores({queries_.data(), sizes_.d_k, k, count, tile.softcap,
+                     from_key(tile.bias, n, lanes_), from_key(tile.allowed, n, 1), vectors_,
+                     scores + n * lanes_, room.new_max.data()});
+  });
+  kernels_.softmax({scores, begin % kPartialSums, keys, tile.kept, vectors_, room.new_max.data(),
+                    state.max, state.sum, room.alpha.data()});
+  const T* alpha = room.alpha.data();
+  block.for_values(tile.keys, [&](const StridedRows<T>& v, index_t first, index_t count) {
+    const index_t n = first - begin;
+    kernels_.accumulate({scores + n * lanes_, count, v, sizes_.d_v, alpha,
+                         tile.selects_values ? from_key(tile.allowed, n, 1) : nullptr, vectors_,
+                         state.a});
+    alpha = nullptr;  // once a block
+  });
+}
+
+template <class T>
+void PanelWork<T>::add_rows(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room) {
+  const RowsState<T> state = few(current_);
+  const index_t begin = tile.keys.begin, keys = tile.keys.end - begin;
+  T* scores = room.scores.data();
+  block.for_keys(tile.keys, [&](const StridedRows<T>& k, index_t first, index_t count) {
+    const index_t n = first - begin;
+    kernels_.rows.scores({queries_.data(), rows_.count, sizes_.d_k, k, first % kBlock, count,
+                          tile.softcap, from_key(tile.bias, n, lanes_), lanes_,
+                          from_key(tile.allowed, n, 1), scores, room.new_max.data()});
+  });
+  kernels_.rows.softmax({scores, rows_.count, begin % kBlock, keys, tile.kept, room.new_max.data(),
+                         state.max, state.sum, room.alpha.data()});
+  const T* alpha = room.alpha.data();
+  block.for_values(tile.keys, [&](const StridedRows<T>& v, index_t first, index_t count) {
+    kernels_.rows.accumulate(
+        {scores, rows_.count, first % kBlock, count, v, sizes_.d_v, alpha,
+         tile.selects_values ? from_key(tile.allowed, first - begin, 1) : nullptr, state.a,
+         sizes_.d_v});
+    alpha = nullptr;
+  });
+}
+
+template <class T>
+void PanelWork<T>::merge(int x, int y) {
+  if (sizes_.form == Form::panel)
+    kernels_.merge({panel(x), panel(y), sizes_.d_v, vectors_});
+  else
+    kernels_.rows.merge({few(x), few(y), rows_.count, sizes_.d_v, sizes_.d_v});
+}
+
+template <class T>
+void PanelWork<T>::end_chunk(index_t chunk) {
+  const auto merged = [this](int x, int y) {
+    merge(x, y);
+    free_.push_back(y);
+  };
+  if (!has_keys_) {
+    tree_.push(chunk, kMissing, merged);
+    return;
+  }
+  tree_.push(chunk, current_, merged);
+  GLASSHEAD_ASSERT(!free_.empty());
+  current_ = free_.back();
+  free_.pop_back();
+  reset(current_);
+  has_keys_ = false;
+}
+
+template <class T>
+void PanelWork<T>::take(const T* state, index_t node) {
+  std::copy_n(state, state_size(), slot(current_));
+  has_keys_ = true;
+  end_chunk(node);
+}
+
+template <class T>
+void PanelWork<T>::end() {
+  const int whole = tree_.finish([this](int x, int y) { merge(x, y); });
+  if (whole != kMissing) current_ = whole;
+}
+
+template <class T>
+void PanelWork<T>::add_sinks(const T* sinks) {
+  const int sink = current_ == 0 ? 1 : 0;
+  reset(sink);
+  std::copy_n(sinks, rows_.count, slot(sink));
+  std::fill_n(slot(sink) + lanes_, rows_.count, T(1));
+  merge(current_, sink);
+}
+
+template <class T>
+void PanelWork<T>::finish(T kept, T* const* out, index_t step) {
+  if (sizes_.form == Form::panel)
+    kernels_.finish({panel(current_), rows_.count, sizes_.d_v, kept, vectors_, out, step});
+  else
+    kernels_.rows.finish({few(current_), rows_.count, sizes_.d_v, sizes_.d_v, kept, out, step});
+}
+
+template class PanelWork<float>;
+template class PanelWork<double>;
+
+}  // namespace glasshead

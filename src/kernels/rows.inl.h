@@ -1,0 +1,319 @@
+// The kernels of row_kernels.h for one vector type V (panel.inl.h lists its operations).
+#pragma once
+
+#include "kernels/elementary.inl.h"
+#include "kernels/kernel_set.h"
+
+namespace {
+
+using glasshead::index_t;
+using glasshead::kBlock;
+
+// One element at a time, where a vector doesn't fit.
+template <class T>
+inline T fma_one(T a, T b, T c) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return __builtin_fmaf(a, b, c);
+  else
+    return __builtin_fma(a, b, c);
+}
+
+constexpr index_t kLine = 64;      // bytes of a cache line
+constexpr index_t kStepKeys = 16;  // keys that are walked together: one panel of the cache
+
+// The next rows are asked for before these are used: walked row by row, eight at a time, the
+// processor doesn't see by itself that the whole is one stream.
+template <class T>
+inline void prefetch_rows(const T* rows, index_t stride, index_t count, index_t size) {
+  for (index_t n = 0; n < count; ++n) {
+    const char* row = reinterpret_cast<const char*>(rows + n * stride);
+    for (index_t at = 0; at < size * static_cast<index_t>(sizeof(T)); at += kLine)
+      __builtin_prefetch(row + at);
+  }
+}
+
+// --- scores ---
+
+// acc[r] = q[r] . k over keys n to n + W, transposed W x W at a time; of these only [skip, end) are
+// read, the other lanes get the dot product with 0.
+template <class V, int R>
+inline void dot_rows(const typename V::T* q, index_t d_k,
+                     const glasshead::StridedRows<typename V::T>& k, index_t n, index_t skip,
+                     index_t end, V (&acc)[R]) {
+  using T = typename V::T;
+  constexpr index_t W = V::W;
+  alignas(64) T part[W * W];
+  for (index_t d = 0; d < d_k; d += W) {
+    V m[W];
+    const index_t width = d_k - d < W ? d_k - d : W;
+    const T* at = k.data + n * k.row_stride + d;
+    if (width == W && skip == 0 && end == W) {
+      for (index_t i = 0; i < W; ++i) m[i] = V::load_unaligned(at + i * k.row_stride);
+    } else {
+      for (T& x : part) x = 0;
+      for (index_t i = skip; i < end; ++i)
+        for (index_t e = 0; e < width; ++e) part[i * W + e] = at[i * k.row_stride + e];
+      for (index_t i = 0; i < W; ++i) m[i] = V::load(part + i * W);
+    }
+    V::transpose(m);
+    for (index_t e = 0; e < width; ++e)
+      for (int r = 0; r < R; ++r) acc[r] = V::fma(m[e], V::set1(q[r * d_k + d + e]), acc[r]);
+  }
+}
+
+// Lane 0 of s is key n of the call; lanes outside [0, keys) are hidden. Stores the scores, capped,
+// biased and hidden, and returns the larger of them and max.
+template <class V>
+inline V end_scores(const glasshead::RowScoreArgs<typename V::T>& args, V s, index_t row, index_t n,
+                    V max) {
+  using T = typename V::T;
+  if (args.softcap > 0) {
+    const V cap = V::set1(args.softcap);
+    s = V::mul(cap, tanh_of(V::div(s, cap)));
+  }
+  if (args.bias != nullptr || args.allowed != nullptr || n < 0 || n + V::W > args.keys) {
+    alignas(64) T bias[V::W] = {};
+    std::uint32_t bits = 0;
+    for (index_t lane = n < 0 ? -n : 0; lane < V::W && n + lane < args.keys; ++lane) {
+      const index_t j = n + lane;
+      if (args.bias != nullptr) bias[lane] = args.bias[j * args.bias_stride + row];
+      if (args.allowed == nullptr || ((args.allowed[j] >> row) & 1) != 0)
+        bits |= std::uint32_t{1} << lane;
+    }
+    if (args.bias != nullptr) s = V::add(s, V::load(bias));
+    s = V::hide(s, bits);
+  }
+  V::store(args.scores + row * kBlock + args.first + n, s);
+  return V::max(s, max);
+}
+
+template <class V, int R>
+inline void raise_max(const glasshead::RowScoreArgs<typename V::T>& args, index_t row,
+                      const V (&max)[R]) {
+  using T = typename V::T;
+  for (int r = 0; r < R; ++r) {
+    alignas(64) T lanes[V::W];
+    V::store(lanes, max[r]);
+    for (const T lane : lanes)
+      if (lane > args.max[row + r]) args.max[row + r] = lane;
+  }
+}
+
+// Keys as rows: W of them transposed in registers at a time. The vectors stand at absolute
+// multiples of W, so a window's left edge leaves lanes in front.
+template <class V, int R>
+void row_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t row) noexcept {
+  using T = typename V::T;
+  constexpr index_t W = V::W;
+  const T* q = args.q + row * args.d_k;
+  V max[R];
+  for (V& m : max) m = V::set1(-static_cast<T>(__builtin_inf()));
+  for (index_t n = -(args.first % W); n < args.keys; n += W) {
+    V acc[R];
+    for (V& a : acc) a = V::set1(0);
+    const index_t skip = n < 0 ? -n : 0;
+    const index_t left = args.keys - n;
+    if (row == 0 && n + 2 * W <= args.keys)
+      prefetch_rows(args.k.data + (n + W) * args.k.row_stride, args.k.row_stride, W, args.d_k);
+    dot_rows<V, R>(q, args.d_k, args.k, n, skip, left < W ? left : W, acc);
+    for (int r = 0; r < R; ++r) max[r] = end_scores(args, acc[r], row + r, n, max[r]);
+  }
+  raise_max(args, row, max);
+}
+
+// Keys in panels of 16, transposed: C vectors side by side, walked from one end to the other.
+template <class V, int R>
+void panel_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t row) noexcept {
+  using T = typename V::T;
+  constexpr index_t W = V::W;
+  constexpr int C = glasshead::kPanelKeys / W > 2 ? 2 : glasshead::kPanelKeys / W;
+  const T* q = args.q + row * args.d_k;
+  V max[R];
+  for (V& m : max) m = V::set1(-static_cast<T>(__builtin_inf()));
+  const index_t before = args.first % (C * W);  // lanes of the panel before the first key
+  const T* keys = args.k.data - before;
+  for (index_t n = -before; n < args.keys; n += C * W, keys += C * W) {
+    V acc[R][C];
+    for (auto& a : acc)
+      for (V& x : a) x = V::set1(0);
+    for (index_t d = 0; d < args.d_k; ++d) {
+      V x[C];
+      for (int c = 0; c < C; ++c)
+        x[c] = V::in_register(V::load_unaligned(keys + d * args.k.step + c * W));
+      for (int r = 0; r < R; ++r) {
+        const V y = V::set1(q[r * args.d_k + d]);
+        for (int c = 0; c < C; ++c) acc[r][c] = V::fma(x[c], y, acc[r][c]);
+      }
+    }
+    for (int r = 0; r < R; ++r)
+      for (int c = 0; c < C; ++c)
+        if (n + c * W < args.keys) max[r] = end_scores(args, acc[r][c], row + r, n + c * W, max[r]);
+  }
+  raise_max(args, row, max);
+}
+
+// Calls f.template operator()<R>(row) over rows [0, count) by fours, then twos, then ones.
+template <class F>
+inline void for_rows(index_t count, const F& f) {
+  index_t row = 0;
+  for (; row + 4 <= count; row += 4) f.template operator()<4>(row);
+  if (row + 2 <= count) {
+    f.template operator()<2>(row);
+    row += 2;
+  }
+  if (row < count) f.template operator()<1>(row);
+}
+
+template <class V>
+void row_scores(const glasshead::RowScoreArgs<typename V::T>& args) noexcept {
+  for_rows(args.rows, [&]<int R>(index_t row) {
+    if (args.k.step == 1)
+      row_scores_of<V, R>(args, row);
+    else
+      panel_scores_of<V, R>(args, row);
+  });
+}
+
+// --- softmax ---
+
+template <class V>
+void row_softmax(const glasshead::RowSoftmaxArgs<typename V::T>& args) noexcept {
+  using T = typename V::T;
+  constexpr index_t W = V::W, kParts = glasshead::kPartialSums;
+  // Whole vectors and whole eights: the scores outside the keys are -inf or made so here.
+  const index_t whole = W > kParts ? W : kParts;
+  const index_t begin = args.first - args.first % whole;
+  const index_t last = args.first + args.keys;
+  const index_t end = (last + whole - 1) / whole * whole;
+  for (index_t r = 0; r < args.rows; ++r) {
+    T* p = args.scores + r * kBlock;
+    for (index_t j = begin; j < args.first; ++j) p[j] = -static_cast<T>(__builtin_inf());
+    for (index_t j = last; j < end; ++j) p[j] = -static_cast<T>(__builtin_inf());
+    const V max = V::set1(args.new_max[r]);
+    T part[kParts] = {};
+    for (index_t j = begin; j < end; j += W) V::store(p + j, exp_of(V::sub(V::load(p + j), max)));
+    for (index_t j = begin; j < end; j += kParts)
+      for (index_t i = 0; i < kParts; ++i) part[i] += p[j + i];
+    if (args.kept != nullptr)
+      for (index_t n = 0; n < args.keys; ++n)
+        if (((args.kept[n] >> r) & 1) == 0) p[args.first + n] = 0;
+    const T sum =
+        ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    alignas(64) T alpha[W];
+    V::store(alpha, exp_of(V::sub(V::set1(args.max[r]), max)));
+    args.sum[r] = fma_one(args.sum[r], alpha[0], sum);
+    args.max[r] = args.new_max[r];
+    args.alpha[r] = alpha[0];
+  }
+}
+
+// --- weighted sum ---
+
+// Columns [d, d + E * W) of R rows over `count` keys from key n of the call.
+template <class V, int R, int E>
+inline void row_weighted_sum(const glasshead::RowAccumulateArgs<typename V::T>& args, index_t row,
+                             index_t d, index_t n, index_t count) {
+  using T = typename V::T;
+  constexpr index_t W = V::W;
+  V acc[R][E];
+  T* a = args.a + row * args.a_stride + d;
+  for (int r = 0; r < R; ++r) {
+    const V alpha = V::set1(args.alpha != nullptr && n == 0 ? args.alpha[row + r] : T(1));
+    for (int e = 0; e < E; ++e)
+      acc[r][e] = V::mul(V::load_unaligned(a + r * args.a_stride + e * W), alpha);
+  }
+  const T* v = args.v.data + n * args.v.row_stride + d;
+  const T* p = args.p + row * kBlock + args.first + n;
+  for (index_t i = 0; i < count; ++i, v += args.v.row_stride) {
+    V x[E];
+    for (int e = 0; e < E; ++e) x[e] = V::in_register(V::load_unaligned(v + e * W));
+    for (int r = 0; r < R; ++r) {
+      if (args.allowed != nullptr && ((args.allowed[n + i] >> (row + r)) & 1) == 0) continue;
+      const V weight = V::set1(p[r * kBlock + i]);
+      for (int e = 0; e < E; ++e) acc[r][e] = V::fma(x[e], weight, acc[r][e]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int e = 0; e < E; ++e) V::store_unaligned(a + r * args.a_stride + e * W, acc[r][e]);
+}
+
+// The columns that don't fill a vector.
+template <class T>
+inline void row_weighted_sum_tail(const glasshead::RowAccumulateArgs<T>& args, index_t row,
+                                  index_t d, index_t n, index_t count) {
+  T sum = args.a[row * args.a_stride + d];
+  if (args.alpha != nullptr && n == 0) sum = sum * args.alpha[row];
+  for (index_t i = n; i < n + count; ++i) {
+    if (args.allowed != nullptr && ((args.allowed[i] >> row) & 1) == 0) continue;
+    sum =
+        fma_one(args.v.data[i * args.v.row_stride + d], args.p[row * kBlock + args.first + i], sum);
+  }
+  args.a[row * args.a_stride + d] = sum;
+}
+
+template <class V>
+void row_accumulate(const glasshead::RowAccumulateArgs<typename V::T>& args) noexcept {
+  constexpr index_t W = V::W;
+  for (index_t n = 0; n < args.keys || n == 0; n += kStepKeys) {
+    const index_t left = args.keys - n;
+    const index_t count = left < kStepKeys ? left : kStepKeys;
+    if (left > 2 * kStepKeys)
+      prefetch_rows(args.v.data + (n + kStepKeys) * args.v.row_stride, args.v.row_stride, kStepKeys,
+                    args.d_v);
+    for_rows(args.rows, [&]<int R>(index_t row) {
+      constexpr int E = 8 / R;  // R * E accumulators, E vectors of v, one weight
+      index_t d = 0;
+      for (; d + E * W <= args.d_v; d += E * W) row_weighted_sum<V, R, E>(args, row, d, n, count);
+      for (; d + W <= args.d_v; d += W) row_weighted_sum<V, R, 1>(args, row, d, n, count);
+      for (; d < args.d_v; ++d)
+        for (int r = 0; r < R; ++r) row_weighted_sum_tail(args, row + r, d, n, count);
+    });
+  }
+}
+
+// --- states ---
+
+template <class V>
+void row_merge(const glasshead::RowMergeArgs<typename V::T>& args) noexcept {
+  using T = typename V::T;
+  constexpr index_t W = V::W;
+  for (index_t r = 0; r < args.rows; ++r) {
+    const T x = args.x.max[r], y = args.y.max[r];
+    const T max = y > x ? y : x;
+    alignas(64) T factors[2][W];
+    V::store(factors[0], exp_of(V::set1(x - max)));
+    V::store(factors[1], exp_of(V::set1(y - max)));
+    const T fx = factors[0][0], fy = factors[1][0];
+    args.x.sum[r] = fma_one(args.y.sum[r], fy, args.x.sum[r] * fx);
+    args.x.max[r] = max;
+    T* a = args.x.a + r * args.a_stride;
+    const T* b = args.y.a + r * args.a_stride;
+    index_t d = 0;
+    for (; d + W <= args.d_v; d += W)
+      V::store_unaligned(a + d, V::fma(V::load_unaligned(b + d), V::set1(fy),
+                                       V::mul(V::load_unaligned(a + d), V::set1(fx))));
+    for (; d < args.d_v; ++d) a[d] = fma_one(b[d], fy, a[d] * fx);
+  }
+}
+
+template <class V>
+void row_finish(const glasshead::RowFinishArgs<typename V::T>& args) noexcept {
+  using T = typename V::T;
+  for (index_t r = 0; r < args.rows; ++r) {
+    const T sum = args.state.sum[r];
+    const T factor = args.kept_scale / sum;
+    for (index_t d = 0; d < args.d_v; ++d) {
+      T x = args.state.a[r * args.a_stride + d] * factor + T(0);
+      if (sum == 0) x = 0;
+      if (x != x) x = static_cast<T>(__builtin_nan(""));
+      args.out[r][d * args.step] = x;
+    }
+  }
+}
+
+template <class V>
+constexpr glasshead::RowKernels<typename V::T> row_kernels() {
+  return {row_scores<V>, row_softmax<V>, row_accumulate<V>, row_merge<V>, row_finish<V>};
+}
+
+}  // namespace
