@@ -129,10 +129,9 @@ void HidingElements::hide_equal(U pattern, const PanelRows& rows, KeyRange keys,
     const int r = std::countr_zero(sources.lanes[s]);
     std::atomic<std::uint8_t>* const known =
         block == nullptr ? nullptr : block + rows.h[r] * head_step_ + rows.i[r] * row_step_;
-    std::uint8_t found =
-        known != nullptr ? known->load(std::memory_order_relaxed) : std::uint8_t{unknown};
-    if (found == nothing) continue;
-    if (found == everything) {
+    std::uint8_t found = known != nullptr ? known->load(std::memory_order_relaxed) : kUnknown;
+    if (found == kNothing) continue;
+    if (found == kEverything) {
       hidden.lanes |= sources.lanes[s];
       continue;
     }
@@ -144,14 +143,14 @@ void HidingElements::hide_equal(U pattern, const PanelRows& rows, KeyRange keys,
     } else if (strides_.j == 1 && ahead > 0) {
       foresee(row + count * kSize, ahead * kSize);
     }
-    if (found == unknown) {
-      found = !has_equal(row, count, pattern)   ? nothing
-              : !has_other(row, count, pattern) ? everything
-                                                : something;
+    if (found == kUnknown) {
+      found = !has_equal(row, count, pattern)   ? kNothing
+              : !has_other(row, count, pattern) ? kEverything
+                                                : kSomething;
       if (known != nullptr) known->store(found, std::memory_order_relaxed);
     }
-    if (found == nothing) continue;
-    if (found == everything) {
+    if (found == kNothing) continue;
+    if (found == kEverything) {
       hidden.lanes |= sources.lanes[s];
       continue;
     }

@@ -38,7 +38,7 @@ class HidingElements {
 
  private:
   // Of a row's elements in one block.
-  static constexpr std::uint8_t unknown = 0, nothing = 1, everything = 2, something = 3;
+  static constexpr std::uint8_t kUnknown = 0, kNothing = 1, kEverything = 2, kSomething = 3;
 
   template <class U>
   void hide_equal(U pattern, const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
