@@ -143,6 +143,9 @@ def main():
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(tables.as_json(document), encoding="utf-8")
         print(f"\nwritten: {out}")
+    failed = [f"{m['row']} ({m['results'][tables.OURS]['cannot']})" for m in measured if "cannot" in m["results"][tables.OURS]]
+    if failed:
+        raise SystemExit("Glasshead itself did not run: " + "; ".join(failed))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "glasshead/attention.h"
+#include "glasshead/context.h"
 
 namespace glasshead {
 namespace {
@@ -96,6 +97,9 @@ bool guarded(char* error, std::size_t size, Call call) noexcept {
 }  // namespace glasshead
 
 extern "C" {
+
+// The kernel set that runs, "avx2".
+const char* glasshead_compare_isa() { return glasshead::default_context().isa(); }
 
 // Null, with the reason in `error` [size], if the call is refused. The data stays the caller's.
 void* glasshead_compare_open(const glasshead::CompareCall* call, char* error, std::size_t size) {

@@ -13,7 +13,7 @@ LIBRARY = pathlib.Path(os.environ.get("GLASSHEAD_COMPARE_LIBRARY", ROOT / "build
 
 def version():
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-    return text.split("project(glasshead VERSION ")[1].split()[0]
+    return f"{text.split('project(glasshead VERSION ')[1].split()[0]} ({_library().glasshead_compare_isa().decode()})"
 
 
 class Call(ctypes.Structure):  # CompareCall of ours.cc
@@ -25,12 +25,13 @@ class Call(ctypes.Structure):  # CompareCall of ours.cc
 def _library():
     library = ctypes.CDLL(str(LIBRARY))
     library.glasshead_compare_open.restype = ctypes.c_void_p
+    library.glasshead_compare_isa.restype = ctypes.c_char_p
     library.glasshead_compare_run.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
     return library
 
 
 def _attend(case, threads):
-    os.environ["GLASSHEAD_THREADS"] = str(threads)  # read by the library when it is first called
+    del threads  # GLASSHEAD_THREADS, which the library reads when it is first called
     library, row = _library(), case.row
     outputs = [numpy.zeros_like(x, numpy.float32) for x in ((case.q, case.k, case.v) if row.backward else (case.q,))]
     at = lambda array: None if array is None else array.ctypes.data  # noqa: E731
