@@ -25,7 +25,7 @@ double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 // --- exp and tanh ---
 
-// x = n ln 2 + r; `power` is 2^n.
+// x = n ln 2 + r; `power` is 2^(n + 64).
 template <class T>
 struct Reduced {
   T power, r;
@@ -195,7 +195,7 @@ T row_exp(T x) {
   T e = polynomial(reduced.r);
   e = fused(e, reduced.r, T(1));
   e = fused(e, reduced.r, T(1));  // 1 + r + r^2 P(r)
-  return x < Arithmetic<T>::kSmallest ? T(0) : e * reduced.power;
+  return x < Arithmetic<T>::kSmallest ? T(0) : e * reduced.power * Arithmetic<T>::kDown;
 }
 
 template <class T>
@@ -204,8 +204,9 @@ T row_tanh(T y) {
   const T twice = magnitude + magnitude;
   const T x = Arithmetic<T>::kLargestTwice < twice ? Arithmetic<T>::kLargestTwice : twice;
   const Reduced<T> reduced = reduce(x);
+  const T power = reduced.power * Arithmetic<T>::kDown;                            // 2^n
   const T small = fused(polynomial(reduced.r), reduced.r * reduced.r, reduced.r);  // expm1(r)
-  const T e = fused(reduced.power, small, reduced.power - T(1));                   // expm1(x)
+  const T e = fused(power, small, power - T(1));                                   // expm1(x)
   const T t = e / (e + T(2));
   return std::signbit(y) ? -t : t;
 }

@@ -37,7 +37,8 @@ inline V exp_of(V x) {
   V p = exp_polynomial(reduced.r);
   p = V::fma(p, reduced.r, one);
   p = V::fma(p, reduced.r, one);
-  return V::zero_below(x, V::set1(A::kSmallest), V::mul(p, V::pow2(reduced.shifted)));
+  p = V::mul(V::mul(p, V::pow2(reduced.shifted)), V::set1(A::kDown));
+  return V::zero_below(x, V::set1(A::kSmallest), p);
 }
 
 // Every y; NaN stays NaN.
@@ -50,7 +51,7 @@ inline V tanh_of(V y) {
   const Reduced<V> reduced = reduce(x);
   const V squared = V::mul(reduced.r, reduced.r);
   const V small = V::fma(exp_polynomial(reduced.r), squared, reduced.r);  // expm1(r)
-  const V power = V::pow2(reduced.shifted);
+  const V power = V::mul(V::pow2(reduced.shifted), V::set1(A::kDown));
   const V e = V::fma(power, small, V::sub(power, V::set1(1)));
   return V::with_sign(V::div(e, V::add(e, V::set1(2))), y);
 }

@@ -11,7 +11,7 @@
 //   hide(a, bits)             bit ? a : -inf, one bit of `bits` per lane
 //   keep(a, b, bits)          bit ? a : b
 //   zero_below(x, limit, a)   x < limit ? 0 : a
-//   pow2(s)                   2^n of the n in the low bits of s (kRound)
+//   pow2(s)                   2^(n + 64) of the n in the low bits of s (kRound)
 //   magnitude(a) with_sign(a, b)    |a|;  |a| with b's sign
 //   zero_where_zero(s, a)     s == 0 ? 0 : a
 //   quiet(a)                  a, or one quiet NaN if it is NaN
