@@ -169,6 +169,25 @@ TEST(RowReference, rounds_the_earlier_state_before_it_adds_the_later) {
   EXPECT_GT(differences, 0) << "no row tells one rounding from two";
 }
 
+TEST(RowReference, adds_a_block_and_a_later_chunk_with_one_rounding) {
+  int of_block = 0, of_chunk = 0;
+  for (float x = 0.5F; x < 7; x += 0.03125F) {
+    const double w = row_exp(-x);
+    // One key, then two of a larger score, an even and an odd one: fma(1, w, 1 + 1).
+    const auto block = static_cast<float>(2 + w);
+    EXPECT_EQ(sum_of(130, {{0, 0.0F}, {128, x}, {129, x}}), block) << x;
+    if (block != static_cast<float>(1 + w) + 1) ++of_block;
+    // A key of value 1, then one of a smaller score and value 3: fma(3, w, 1 * 1).
+    Scores row(1025, {{0, x}, {1024, 0.0F}});
+    row.v[1024] = 3;
+    const auto a = static_cast<float>(1 + 3 * w);
+    EXPECT_EQ(row.run().out[0], a * (1 / row.run().sum)) << x;
+    if (a != static_cast<float>(3 * w) + 1) ++of_chunk;
+  }
+  EXPECT_GT(of_block, 0) << "no row tells one rounding from two";
+  EXPECT_GT(of_chunk, 0) << "no row tells one rounding from two";
+}
+
 TEST(RowReference, merges_the_sink_last) {
   Scores row(8, {});
   for (index_t key = 0; key < 8; ++key) row.k[static_cast<std::size_t>(key)] = 0;
