@@ -106,11 +106,16 @@ def make(row, folder):
         numpy.save(folder / f"expected{number}.npy", array)
 
 
-def aligned(array, boundary=64):
-    """A row-major copy whose first element lies on a cache line."""
-    room = numpy.empty(array.nbytes + boundary, numpy.uint8)
-    first = -room.ctypes.data % boundary
-    copy = room[first:first + array.nbytes].view(array.dtype).reshape(array.shape)
+def room(shape, dtype, boundary=64):
+    """An array whose first element lies on a cache line; its memory is not touched yet."""
+    size = int(numpy.prod(shape)) * numpy.dtype(dtype).itemsize
+    raw = numpy.empty(size + boundary, numpy.uint8)
+    first = -raw.ctypes.data % boundary
+    return raw[first:first + size].view(dtype).reshape(shape)
+
+
+def aligned(array):
+    copy = room(array.shape, array.dtype)
     copy[...] = array
     return copy
 

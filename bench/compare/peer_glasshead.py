@@ -5,6 +5,7 @@ import pathlib
 
 import numpy
 
+import case as cases
 import peer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -33,7 +34,7 @@ def _library():
 def _attend(case, threads):
     del threads  # GLASSHEAD_THREADS, which the library reads when it is first called
     library, row = _library(), case.row
-    outputs = [numpy.zeros_like(x, numpy.float32) for x in ((case.q, case.k, case.v) if row.backward else (case.q,))]
+    outputs = [cases.room(x.shape, numpy.float32) for x in ((case.q, case.k, case.v) if row.backward else (case.q,))]
     at = lambda array: None if array is None else array.ctypes.data  # noqa: E731
     call = Call(q=at(case.q), k=at(case.k), v=at(case.v), bias=at(case.bias), allowed=at(case.allowed), d_out=at(case.d_out),
                 **dict(zip(("dq", "dk", "dv") if row.backward else ("out",), map(at, outputs))),
