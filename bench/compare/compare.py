@@ -133,8 +133,8 @@ def main():
             for count in threads:
                 measured.append(measure(row, pathlib.Path(folder), count, names, options))
                 report(measured[-1])
-    command = ["make", "bench-compare"] + ([f"ARGS={shlex.join(sys.argv[1:])}"] if sys.argv[1:] else [])
-    document = {"format": "glasshead-compare/1", "command": shlex.join(command),
+    given = f" ARGS={shlex.quote(shlex.join(sys.argv[1:]))}" if sys.argv[1:] else ""
+    document = {"format": "glasshead-compare/1", "command": "make bench-compare" + given,
                 "date": start.strftime("%Y-%m-%d"), "commit": machine.commit(ROOT), "machine": here,
                 "rounds": options.rounds, "runs": options.runs, "threads": threads, "rows": measured}
     is_whole = not (options.rows or options.operators or options.quick or options.check)

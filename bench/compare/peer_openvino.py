@@ -13,7 +13,7 @@ import peer
 
 
 def version():
-    return openvino.__version__
+    return openvino.__version__.partition("-")[0]
 
 
 def _tensor(array):
