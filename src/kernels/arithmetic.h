@@ -4,7 +4,7 @@
 // new version of the arithmetic and a release note.
 //
 //     exp(x), x <= 0:  n = round(x log2(e));  r = x - n ln2_high - n ln2_low
-//                      exp = (1 + r + r^2 P(r)) 2^(n + 64) 2^-64;   0 where x < smallest
+//                      exp = (1 + r + r^2 P(r)) 2^(n + 64) 2^-64,   x at least smallest
 //     tanh(y):         e = expm1(min(2|y|, largest));  tanh = sign(y) e / (e + 2)
 //     expm1(x), x>=0:  2^n (r + r^2 P(r)) + (2^n - 1)
 //
@@ -40,7 +40,7 @@ struct Arithmetic<float> {
   static constexpr float kLog2e = 0x1.715476p+0F;
   static constexpr float kLn2High = 0x1.62e4p-1F;  // 15 bits: its product with n is exact
   static constexpr float kLn2Low = 0x1.7f7d1cp-20F;
-  static constexpr float kSmallest = -104.0F;  // below, exp rounds to 0
+  static constexpr float kSmallest = -104.5F;  // its exp, and that of less, rounds to 0
   // Adding it rounds to a whole number n and leaves n + 64 + 127 in the low bits of the float.
   static constexpr float kRound = 0x1.8p+23F + 191.0F;
   static constexpr float kDown = 0x1p-64F;
@@ -57,7 +57,7 @@ struct Arithmetic<double> {
   static constexpr double kLog2e = 0x1.71547652b82fep+0;
   static constexpr double kLn2High = 0x1.62e42feep-1;  // 32 bits
   static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
-  static constexpr double kSmallest = -745.25;
+  static constexpr double kSmallest = -746.0;
   static constexpr double kRound = 0x1.8p+52 + 1087.0;
   static constexpr double kDown = 0x1p-64;
   static constexpr int kMantissaBits = 52;

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/backward_kernels.h"
 #include "kernels/row_kernels.h"
 
 namespace glasshead {
@@ -129,9 +130,13 @@ struct Kernels {
   void (*finish)(const FinishArgs<T>&) noexcept = nullptr;
   index_t rows_below = 0;  // for fewer query rows than this `rows` is faster than a panel
   RowKernels<T> rows;
+  BackwardKernels<T> backward;  // over panels
   // y[n] = exp(x[n]) for x <= 0 or NaN, and y[n] = tanh(x[n]): the arithmetic's own, for tests.
   void (*exp)(const T* x, T* y, index_t count) noexcept = nullptr;
   void (*tanh)(const T* x, T* y, index_t count) noexcept = nullptr;
+  // a = a / 2 + 1 by fused multiply-add in chains that do not wait for each other, `rounds` times
+  // each: returns how many numbers that were, *sum = the sum of the chains' ends. For measuring.
+  index_t (*multiply_adds)(index_t rounds, T* sum) noexcept = nullptr;
 };
 
 struct KernelSet {

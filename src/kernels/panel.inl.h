@@ -4,15 +4,19 @@
 //   T, W                      element; lanes
 //   set1 load store           all lanes alike; from and to memory aligned to the vector
 //   load_unaligned store_unaligned    from and to any address of a T
-//   in_register(a)            a, which the compiler then does not load again for each use
+//   in_register(a) once(a)    a, which the compiler then does not load again for each use; `once`
+//                             also keeps it from being moved out of a loop and spilled there
+//   accumulate(a, b, s)       fma(a, b, s), written over s in its register: left to itself g++
+//   moves
+//                             the sums of a strip about and spills some, a third of the speed
 //   add sub mul div           rounded once
 //   fma(a, b, c)              a * b + c, rounded once
 //   max(a, b) min(a, b)       a > b ? a : b and a < b ? a : b: where either is NaN, b
 //   hide(a, bits)             bit ? a : -inf, one bit of `bits` per lane
 //   keep(a, b, bits)          bit ? a : b
-//   zero_below(x, limit, a)   x < limit ? 0 : a
 //   pow2(s)                   2^(n + 64) of the n in the low bits of s (kRound)
 //   magnitude(a) with_sign(a, b)    |a|;  |a| with b's sign
+//   zero_below(x, limit, a)   x < limit ? 0 : a
 //   zero_where_zero(s, a)     s == 0 ? 0 : a
 //   quiet(a)                  a, or one quiet NaN if it is NaN
 //   transpose(V (&m)[W])      m[i] lane j <-> m[j] lane i
@@ -23,44 +27,83 @@
 
 #include "kernels/elementary.inl.h"
 #include "kernels/kernel_set.h"
+#include "kernels/peak.inl.h"
 #include "kernels/rows.inl.h"
 
 namespace {
 
 using glasshead::index_t;
 
+// How a strip's left factor lies in memory; constant strides keep its addresses out of the loop.
+enum class Walk {
+  along,   // step 1: each row's elements side by side
+  across,  // row_stride 1: the rows' elements side by side
+  any
+};
+
+// Calls f.template operator()<walk>() for the strides at hand.
+template <class F>
+[[gnu::always_inline]] inline void with_walk(index_t row_stride, index_t step, const F& f) {
+  if (step == 1) return f.template operator()<Walk::along>();
+  if (row_stride == 1) return f.template operator()<Walk::across>();
+  f.template operator()<Walk::any>();
+}
+
 // acc[r][c] = fma(a[r * row_stride + n * step], b[n * lanes + c * W], acc[r][c]) for n ascending:
 // both products of attention, with C vectors of queries in the lanes.
-template <class P, int R, int C>
+template <class P, int R, int C, Walk kWalk>
 struct Strip {
   using V = typename P::V;
   using T = typename V::T;
   static constexpr index_t kLanes = P::kVectors * V::W;
+  static constexpr int kPointers = kWalk == Walk::across ? 1 : R;
 
-  const T* a;
-  index_t row_stride, step;
+  const T* rows[kPointers];  // where each row stands; `across` needs the first only
+  index_t step;
   const T* b;
   V acc[R][C];
 
-  [[gnu::always_inline]] inline void multiply_add() {
+  [[gnu::always_inline]] inline Strip(const T* a, index_t row_stride, index_t next,
+                                      const T* queries)
+      : step(kWalk == Walk::along ? 1 : next), b(queries) {
+    for (int r = 0; r < kPointers; ++r) rows[r] = a + r * row_stride;
+  }
+
+  // The n-th elements from here.
+  [[gnu::always_inline]] inline void multiply_add(index_t n) {
     V vectors[C];
-    for (int c = 0; c < C; ++c) vectors[c] = V::in_register(V::load(b + c * V::W));
+    for (int c = 0; c < C; ++c) vectors[c] = V::load(b + n * kLanes + c * V::W);
     for (int r = 0; r < R; ++r) {
-      const V x = V::set1(a[r * row_stride]);
-      for (int c = 0; c < C; ++c) acc[r][c] = V::fma(x, vectors[c], acc[r][c]);
+      const V x = V::set1(kWalk == Walk::across ? rows[0][r] : rows[r][n]);
+      for (int c = 0; c < C; ++c) acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
     }
-    a += step;
+  }
+  [[gnu::always_inline]] inline void next() {  // one element
+    for (const T*& row : rows) row += step;
+  }
+  [[gnu::always_inline]] inline void one() {
+    multiply_add(0);
+    next();
     b += kLanes;
   }
 
   [[gnu::always_inline]] inline void run(index_t depth) {
     for (; depth >= 4; depth -= 4) {  // unrolled by 4: 67 -> 81 % of the peak on AVX2
-      multiply_add();
-      multiply_add();
-      multiply_add();
-      multiply_add();
+      if constexpr (kWalk == Walk::along) {
+        multiply_add(0);
+        multiply_add(1);
+        multiply_add(2);
+        multiply_add(3);
+        for (const T*& row : rows) row += 4;
+        b += 4 * kLanes;
+      } else {
+        one();
+        one();
+        one();
+        one();
+      }
     }
-    for (; depth > 0; --depth) multiply_add();
+    for (; depth > 0; --depth) one();
   }
 };
 
@@ -92,7 +135,7 @@ template <class V, int C>
 
 // --- scores ---
 
-template <class P, int C>
+template <class P, int C, Walk kWalk>
 void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args) noexcept {
   using V = typename P::V;
   using T = typename V::T;
@@ -102,8 +145,8 @@ void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args) noexcept {
   load_all(args.max, max);
   const bool is_plain = !(args.softcap > 0) && args.bias == nullptr;
   for_strips<P::template kStrip<C>>(args.keys, [&]<int R>(index_t j) {
-    Strip<P, R, C> strip{
-        args.k.data + j * args.k.row_stride, args.k.row_stride, args.k.step, args.q, {}};
+    Strip<P, R, C, kWalk> strip(args.k.data + j * args.k.row_stride, args.k.row_stride, args.k.step,
+                                args.q);
     for (int r = 0; r < R; ++r)
       for (int c = 0; c < C; ++c) strip.acc[r][c] = V::set1(0);
     strip.run(args.d_k);
@@ -147,16 +190,26 @@ void softmax_of(const glasshead::SoftmaxArgs<typename P::V::T>& args) noexcept {
   load_all(args.new_max, max);
   for (auto& part : parts)
     for (V& sum : part) sum = V::set1(0);
-  for (index_t n = 0; n < args.keys; ++n) {
+  constexpr int kKeys = C >= 3 ? 2 : 6 / C;  // six vectors in step keep the multipliers busy
+  const auto add_keys = [&]<int K>(index_t n) {
     T* at = args.scores + n * kLanes;
-    V(&part)[C] = parts[(args.first + n) % glasshead::kPartialSums];
-    for (int c = 0; c < C; ++c) {
-      V p = exp_of(V::sub(V::load(at + c * V::W), max[c]));
-      part[c] = V::add(part[c], p);
-      if (args.kept != nullptr) p = V::keep(p, V::set1(0), args.kept[n] >> (c * V::W));
-      V::store(at + c * V::W, p);
+    V p[K * C];
+    for (int i = 0; i < K * C; ++i)
+      p[i] = V::sub(V::load(at + i / C * kLanes + i % C * V::W), max[i % C]);
+    exp_all(p);
+    for (int k = 0; k < K; ++k) {
+      V(&part)[C] = parts[static_cast<std::size_t>(args.first + n + k) % glasshead::kPartialSums];
+      for (int c = 0; c < C; ++c) part[c] = V::add(part[c], p[k * C + c]);
     }
-  }
+    for (int i = 0; i < K * C; ++i) {
+      if (args.kept != nullptr)
+        p[i] = V::keep(p[i], V::set1(0), args.kept[n + i / C] >> (i % C * V::W));
+      V::store(at + i / C * kLanes + i % C * V::W, p[i]);
+    }
+  };
+  index_t n = 0;
+  for (; n + kKeys <= args.keys; n += kKeys) add_keys.template operator()<kKeys>(n);
+  for (; n < args.keys; ++n) add_keys.template operator()<1>(n);
   for (int c = 0; c < C; ++c) {
     const V even = V::add(V::add(parts[0][c], parts[4][c]), V::add(parts[2][c], parts[6][c]));
     const V odd = V::add(V::add(parts[1][c], parts[5][c]), V::add(parts[3][c], parts[7][c]));
@@ -169,7 +222,7 @@ void softmax_of(const glasshead::SoftmaxArgs<typename P::V::T>& args) noexcept {
 
 // --- weighted sum ---
 
-template <class P, int C>
+template <class P, int C, Walk kWalk>
 void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noexcept {
   using V = typename P::V;
   using T = typename V::T;
@@ -178,7 +231,8 @@ void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noex
   for (int c = 0; c < C; ++c)
     alpha[c] = args.alpha != nullptr ? V::load(args.alpha + c * V::W) : V::set1(1);
   for_strips<P::template kStrip<C>>(args.d_v, [&]<int R>(index_t d) {
-    Strip<P, R, C> strip{args.v.data + d * args.v.step, args.v.step, args.v.row_stride, args.p, {}};
+    Strip<P, R, C, kWalk> strip(args.v.data + d * args.v.step, args.v.step, args.v.row_stride,
+                                args.p);
     T* to = args.a + d * kLanes;
     for (int r = 0; r < R; ++r)
       for (int c = 0; c < C; ++c)
@@ -187,8 +241,8 @@ void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noex
       strip.run(args.keys);
     } else {
       for (index_t n = 0; n < args.keys; ++n) {
-        const Strip<P, R, C> before = strip;
-        strip.multiply_add();
+        const Strip<P, R, C, kWalk> before = strip;
+        strip.one();
         for (int r = 0; r < R; ++r)
           for (int c = 0; c < C; ++c)
             strip.acc[r][c] =
@@ -202,7 +256,9 @@ void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noex
 
 template <class P>
 void scores(const glasshead::ScoreArgs<typename P::V::T>& args) noexcept {
-  with_vectors<P::kVectors>(args.vectors, [&]<int C>() { scores_of<P, C>(args); });
+  with_vectors<P::kVectors>(args.vectors, [&]<int C>() {
+    with_walk(args.k.row_stride, args.k.step, [&]<Walk kWalk>() { scores_of<P, C, kWalk>(args); });
+  });
 }
 template <class P>
 void softmax(const glasshead::SoftmaxArgs<typename P::V::T>& args) noexcept {
@@ -210,7 +266,10 @@ void softmax(const glasshead::SoftmaxArgs<typename P::V::T>& args) noexcept {
 }
 template <class P>
 void accumulate(const glasshead::AccumulateArgs<typename P::V::T>& args) noexcept {
-  with_vectors<P::kVectors>(args.vectors, [&]<int C>() { accumulate_of<P, C>(args); });
+  with_vectors<P::kVectors>(args.vectors, [&]<int C>() {
+    with_walk(args.v.step, args.v.row_stride,
+              [&]<Walk kWalk>() { accumulate_of<P, C, kWalk>(args); });
+  });
 }
 
 // --- states ---
@@ -297,6 +356,12 @@ void elementwise(const typename V::T* x, typename V::T* y, index_t count) noexce
   }
 }
 
+}  // namespace
+
+#include "kernels/backward.inl.h"
+
+namespace {
+
 template <class P>
 constexpr glasshead::Kernels<typename P::V::T> panel_kernels() {
   using V = typename P::V;
@@ -311,8 +376,10 @@ constexpr glasshead::Kernels<typename P::V::T> panel_kernels() {
   kernels.finish = finish<P>;
   kernels.rows_below = V::W;  // fewer leave lanes of a panel empty
   kernels.rows = row_kernels<V>();
+  kernels.backward = backward_kernels<P>();
   kernels.exp = elementwise<V, exp_of<V>>;
   kernels.tanh = elementwise<V, tanh_of<V>>;
+  kernels.multiply_adds = multiply_adds<V>;
   return kernels;
 }
 

@@ -37,6 +37,8 @@ void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
     fill(kernels.accumulate, other.accumulate);
     fill(kernels.merge, other.merge);
     fill(kernels.finish, other.finish);
+    fill(kernels.backward.differentiate, other.backward.differentiate);
+    fill(kernels.backward.outer, other.backward.outer);
   }
   fill(kernels.rows.scores, other.rows.scores);
   fill(kernels.rows.softmax, other.rows.softmax);
@@ -45,6 +47,7 @@ void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
   fill(kernels.rows.finish, other.rows.finish);
   fill(kernels.exp, other.exp);
   fill(kernels.tanh, other.tanh);
+  fill(kernels.multiply_adds, other.multiply_adds);
 }
 
 }  // namespace

@@ -22,11 +22,19 @@ struct F32 {
     __asm__("" : "+x"(a.x));
     return a;
   }
+  static F32 once(F32 a) {
+    __asm__ volatile("" : "+x"(a.x));
+    return a;
+  }
   static F32 add(F32 a, F32 b) { return {_mm256_add_ps(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {_mm256_sub_ps(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {_mm256_mul_ps(a.x, b.x)}; }
   static F32 div(F32 a, F32 b) { return {_mm256_div_ps(a.x, b.x)}; }
   static F32 fma(F32 a, F32 b, F32 c) { return {_mm256_fmadd_ps(a.x, b.x, c.x)}; }
+  static F32 accumulate(F32 a, F32 b, F32 s) {
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(s.x) : "x"(a.x), "x"(b.x));
+    return s;
+  }
   static F32 max(F32 a, F32 b) { return {_mm256_max_ps(a.x, b.x)}; }
   static F32 min(F32 a, F32 b) { return {_mm256_min_ps(a.x, b.x)}; }
   static F32 hide(F32 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inff()), bits); }
@@ -90,11 +98,19 @@ struct F64 {
     __asm__("" : "+x"(a.x));
     return a;
   }
+  static F64 once(F64 a) {
+    __asm__ volatile("" : "+x"(a.x));
+    return a;
+  }
   static F64 add(F64 a, F64 b) { return {_mm256_add_pd(a.x, b.x)}; }
   static F64 sub(F64 a, F64 b) { return {_mm256_sub_pd(a.x, b.x)}; }
   static F64 mul(F64 a, F64 b) { return {_mm256_mul_pd(a.x, b.x)}; }
   static F64 div(F64 a, F64 b) { return {_mm256_div_pd(a.x, b.x)}; }
   static F64 fma(F64 a, F64 b, F64 c) { return {_mm256_fmadd_pd(a.x, b.x, c.x)}; }
+  static F64 accumulate(F64 a, F64 b, F64 s) {
+    __asm__("vfmadd231pd %2, %1, %0" : "+x"(s.x) : "x"(a.x), "x"(b.x));
+    return s;
+  }
   static F64 max(F64 a, F64 b) { return {_mm256_max_pd(a.x, b.x)}; }
   static F64 min(F64 a, F64 b) { return {_mm256_min_pd(a.x, b.x)}; }
   static F64 hide(F64 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inf()), bits); }

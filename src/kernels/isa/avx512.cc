@@ -29,11 +29,25 @@ struct F32 {
     __asm__("" : "+v"(a.x));
     return a;
   }
+  static F32 once(F32 a) {
+#ifndef GLASSHEAD_EMULATED
+    __asm__ volatile("" : "+v"(a.x));
+#endif
+    return a;
+  }
   static F32 add(F32 a, F32 b) { return {_mm512_add_ps(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {_mm512_sub_ps(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {_mm512_mul_ps(a.x, b.x)}; }
   static F32 div(F32 a, F32 b) { return {_mm512_div_ps(a.x, b.x)}; }
   static F32 fma(F32 a, F32 b, F32 c) { return {_mm512_fmadd_ps(a.x, b.x, c.x)}; }
+  static F32 accumulate(F32 a, F32 b, F32 s) {
+#ifdef GLASSHEAD_EMULATED  // tests/kernels/emulated
+    return fma(a, b, s);
+#else
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(s.x) : "v"(a.x), "v"(b.x));
+    return s;
+#endif
+  }
   static F32 max(F32 a, F32 b) { return {_mm512_max_ps(a.x, b.x)}; }
   static F32 min(F32 a, F32 b) { return {_mm512_min_ps(a.x, b.x)}; }
   static F32 hide(F32 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inff()), bits); }
@@ -96,11 +110,25 @@ struct F64 {
     __asm__("" : "+v"(a.x));
     return a;
   }
+  static F64 once(F64 a) {
+#ifndef GLASSHEAD_EMULATED
+    __asm__ volatile("" : "+v"(a.x));
+#endif
+    return a;
+  }
   static F64 add(F64 a, F64 b) { return {_mm512_add_pd(a.x, b.x)}; }
   static F64 sub(F64 a, F64 b) { return {_mm512_sub_pd(a.x, b.x)}; }
   static F64 mul(F64 a, F64 b) { return {_mm512_mul_pd(a.x, b.x)}; }
   static F64 div(F64 a, F64 b) { return {_mm512_div_pd(a.x, b.x)}; }
   static F64 fma(F64 a, F64 b, F64 c) { return {_mm512_fmadd_pd(a.x, b.x, c.x)}; }
+  static F64 accumulate(F64 a, F64 b, F64 s) {
+#ifdef GLASSHEAD_EMULATED  // tests/kernels/emulated
+    return fma(a, b, s);
+#else
+    __asm__("vfmadd231pd %2, %1, %0" : "+v"(s.x) : "v"(a.x), "v"(b.x));
+    return s;
+#endif
+  }
   static F64 max(F64 a, F64 b) { return {_mm512_max_pd(a.x, b.x)}; }
   static F64 min(F64 a, F64 b) { return {_mm512_min_pd(a.x, b.x)}; }
   static F64 hide(F64 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inf()), bits); }

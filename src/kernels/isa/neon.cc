@@ -24,11 +24,16 @@ struct F32 {
     __asm__("" : "+w"(a.x));
     return a;
   }
+  static F32 once(F32 a) {
+    __asm__ volatile("" : "+w"(a.x));
+    return a;
+  }
   static F32 add(F32 a, F32 b) { return {vaddq_f32(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {vsubq_f32(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {vmulq_f32(a.x, b.x)}; }
   static F32 div(F32 a, F32 b) { return {vdivq_f32(a.x, b.x)}; }
   static F32 fma(F32 a, F32 b, F32 c) { return {vfmaq_f32(c.x, a.x, b.x)}; }
+  static F32 accumulate(F32 a, F32 b, F32 s) { return fma(a, b, s); }
   static F32 max(F32 a, F32 b) { return {vbslq_f32(vcgtq_f32(a.x, b.x), a.x, b.x)}; }
   static F32 min(F32 a, F32 b) { return {vbslq_f32(vcltq_f32(a.x, b.x), a.x, b.x)}; }
   static F32 hide(F32 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inff()), bits); }
@@ -78,11 +83,16 @@ struct F64 {
     __asm__("" : "+w"(a.x));
     return a;
   }
+  static F64 once(F64 a) {
+    __asm__ volatile("" : "+w"(a.x));
+    return a;
+  }
   static F64 add(F64 a, F64 b) { return {vaddq_f64(a.x, b.x)}; }
   static F64 sub(F64 a, F64 b) { return {vsubq_f64(a.x, b.x)}; }
   static F64 mul(F64 a, F64 b) { return {vmulq_f64(a.x, b.x)}; }
   static F64 div(F64 a, F64 b) { return {vdivq_f64(a.x, b.x)}; }
   static F64 fma(F64 a, F64 b, F64 c) { return {vfmaq_f64(c.x, a.x, b.x)}; }
+  static F64 accumulate(F64 a, F64 b, F64 s) { return fma(a, b, s); }
   static F64 max(F64 a, F64 b) { return {vbslq_f64(vcgtq_f64(a.x, b.x), a.x, b.x)}; }
   static F64 min(F64 a, F64 b) { return {vbslq_f64(vcltq_f64(a.x, b.x), a.x, b.x)}; }
   static F64 hide(F64 a, std::uint32_t bits) { return keep(a, set1(-__builtin_inf()), bits); }

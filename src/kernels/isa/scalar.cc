@@ -20,6 +20,7 @@ struct Scalar {
   static Scalar load_unaligned(const T* from) { return {*from}; }
   static void store_unaligned(T* to, Scalar a) { *to = a.x; }
   static Scalar in_register(Scalar a) { return a; }
+  static Scalar once(Scalar a) { return a; }
   static Scalar add(Scalar a, Scalar b) { return {a.x + b.x}; }
   static Scalar sub(Scalar a, Scalar b) { return {a.x - b.x}; }
   static Scalar mul(Scalar a, Scalar b) { return {a.x * b.x}; }
@@ -30,6 +31,7 @@ struct Scalar {
     else
       return {__builtin_fma(a.x, b.x, c.x)};
   }
+  static Scalar accumulate(Scalar a, Scalar b, Scalar s) { return fma(a, b, s); }
   static Scalar max(Scalar a, Scalar b) { return a.x > b.x ? a : b; }
   static Scalar min(Scalar a, Scalar b) { return a.x < b.x ? a : b; }
   static Scalar hide(Scalar a, std::uint32_t bits) {

@@ -10,6 +10,7 @@
 using __mmask8 = simde__mmask8;
 using __mmask16 = simde__mmask16;
 
+#define GLASSHEAD_EMULATED
 // What keeps a value in a register has no meaning here.
 #define __asm__(...)
 
