@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <memory>
 #include <type_traits>
@@ -36,18 +35,6 @@ class FiniteBlocks {
   std::vector<std::atomic<std::uint8_t>> known_;  // 0 unknown, 1 finite, 2 not
 };
 
-// Of a tree over so many nodes.
-int levels_for(index_t nodes) {
-  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(nodes <= 1 ? 0 : nodes - 1))) +
-         1;
-}
-
-// Few rows leave most lanes of a panel empty. The measure is one row per lane of a vector.
-template <class T>
-Form form_of(index_t rows, const Kernels<T>& kernels) {
-  return rows < kernels.rows_below ? Form::rows : Form::panel;
-}
-
 template <class T>
 class Fused {
  public:
@@ -65,10 +52,8 @@ class Fused {
         finite_(shape_.batch * call.kv.kv_heads, blocks_),
         scale_(call.options.scale ? *call.options.scale
                                   : 1.0 / std::sqrt(static_cast<double>(call.q.shape[3]))) {
-    const index_t chunks = cut_.node_chunks != 0 ? cut_.node_chunks : (blocks_ + 7) / 8;
-    levels_ = levels_for(chunks);
+    levels_ = levels_of(cut_, shape_.kv_len);
     if (cut_.nodes > 1) {
-      levels_ = std::max(levels_, levels_for(cut_.nodes));
       node_size_ = cut_.panels * (call.kv.d_v + 2) * lanes_;
       nodes_ = AlignedArray<T>(cut_.row_blocks * cut_.nodes * node_size_);
       node_has_keys_.resize(static_cast<std::size_t>(cut_.row_blocks * cut_.nodes));

@@ -24,7 +24,18 @@ KeyRange range_of(const TilePlan& plan, const FusedItem& item, index_t group, in
   return all;
 }
 
+// Of a tree over so many nodes.
+int levels_for(index_t nodes) {
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(nodes <= 1 ? 0 : nodes - 1))) +
+         1;
+}
+
 }  // namespace
+
+int levels_of(const FusedCut& cut, index_t kv_len) {
+  const index_t chunks = cut.node_chunks != 0 ? cut.node_chunks : ceil_div(kv_len, kChunk);
+  return std::max(levels_for(chunks), levels_for(cut.nodes));
+}
 
 PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t end) {
   PanelRows rows;

@@ -74,6 +74,9 @@ class KvBlock {
     for_runs(value_runs_, keys, f);
   }
   bool values_are_finite() const;
+  index_t room_bytes() const {
+    return static_cast<index_t>((key_room_.size() + value_room_.size()) * sizeof(T));
+  }
 
  private:
   template <class F>

@@ -31,6 +31,12 @@ index_t rows_of(const Kernels<T>& kernels, Form form) {
   return form == Form::panel ? kernels.lanes : kPanelKeys;
 }
 
+// The form for so many packed rows of a kv head: few leave most lanes of a panel empty.
+template <class T>
+Form form_of(index_t rows, const Kernels<T>& kernels) {
+  return rows < kernels.rows_below ? Form::rows : Form::panel;
+}
+
 // An array of T that vectors can be loaded from: 64-byte aligned, zeroed.
 template <class T>
 class AlignedArray {
