@@ -48,11 +48,11 @@ void PanelWork<T>::start(const PanelRows& rows, const T* const* queries, index_t
   for (int n = sizes_.levels + 1; n > 0; --n) free_.push_back(n);
   current_ = 0;
   has_keys_ = false;
-  reset(current_);
 }
 
 template <class T>
 void PanelWork<T>::add(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room) {
+  if (!has_keys_) reset(current_);
   std::copy_n(max(), lanes_, room.new_max.data());
   if (sizes_.form == Form::panel)
     add_panel(tile, block, room);
@@ -129,7 +129,6 @@ void PanelWork<T>::end_chunk(index_t chunk) {
   GLASSHEAD_ASSERT(!free_.empty());
   current_ = free_.back();
   free_.pop_back();
-  reset(current_);
   has_keys_ = false;
 }
 
@@ -143,7 +142,10 @@ void PanelWork<T>::take(const T* state, index_t node) {
 template <class T>
 void PanelWork<T>::end() {
   const int whole = tree_.finish([this](int x, int y) { merge(x, y); });
-  if (whole != kMissing) current_ = whole;
+  if (whole != kMissing)
+    current_ = whole;
+  else
+    reset(current_);
 }
 
 template <class T>

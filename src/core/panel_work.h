@@ -15,6 +15,7 @@
 
 #include "core/chunk_tree.h"
 #include "core/kv_source.h"
+#include "core/scratch.h"
 #include "core/tile_plan.h"
 #include "kernels/kernel_set.h"
 
@@ -53,9 +54,9 @@ class AlignedArray {
 // Room that one worker reuses for every tile.
 template <class T>
 struct TileRoom {
-  AlignedArray<T> scores;          // [kBlock, lanes] or [rows, kBlock]
-  AlignedArray<T> bias;            // [kBlock, lanes]
-  AlignedArray<T> new_max, alpha;  // [lanes]
+  Scratch<T> scores;          // [kBlock, lanes] or [rows, kBlock]
+  AlignedArray<T> bias;       // [kBlock, lanes]; lanes not in use hold numbers
+  Scratch<T> new_max, alpha;  // [lanes]
   std::uint32_t allowed[kBlock];
   std::uint32_t kept[kBlock];
 
@@ -115,11 +116,11 @@ class PanelWork {
   index_t lanes_;  // rows there is room for
   PanelRows rows_;
   index_t vectors_ = 0;
-  AlignedArray<T> queries_;  // [d_k, lanes] or [rows, d_k]
-  AlignedArray<T> states_;   // [levels + 2, state_size]
+  Scratch<T> queries_;  // [d_k, lanes] or [rows, d_k]
+  Scratch<T> states_;   // [levels + 2, state_size]
   std::vector<int> free_;
   int current_ = 0;
-  bool has_keys_ = false;  // in the chunk at hand
+  bool has_keys_ = false;  // in the chunk at hand, whose state is set only then
   ChunkTree tree_;
 };
 

@@ -191,11 +191,11 @@ T quiet(T x) {
 
 template <class T>
 T row_exp(T x) {
-  const Reduced<T> reduced = reduce(x);
+  const Reduced<T> reduced = reduce(x < Arithmetic<T>::kSmallest ? Arithmetic<T>::kSmallest : x);
   T e = polynomial(reduced.r);
   e = fused(e, reduced.r, T(1));
   e = fused(e, reduced.r, T(1));  // 1 + r + r^2 P(r)
-  return x < Arithmetic<T>::kSmallest ? T(0) : e * reduced.power * Arithmetic<T>::kDown;
+  return e * reduced.power * Arithmetic<T>::kDown;
 }
 
 template <class T>

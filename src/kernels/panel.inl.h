@@ -19,6 +19,7 @@
 //   zero_below(x, limit, a)   x < limit ? 0 : a
 //   zero_where_zero(s, a)     s == 0 ? 0 : a
 //   quiet(a)                  a, or one quiet NaN if it is NaN
+//   scaled(a, s)              a * s in f64, rounded once to T; s is a double
 //   transpose(V (&m)[W])      m[i] lane j <-> m[j] lane i
 //
 // and a panel type P: V, kVectors (V's in a panel), kStrip<c>: rows of a strip over c vectors,
@@ -299,19 +300,22 @@ void pack(const glasshead::PackArgs<typename P::V::T>& args) noexcept {
   using V = typename P::V;
   using T = typename V::T;
   constexpr index_t kLanes = P::kVectors * V::W, W = V::W;
-  alignas(64) T scaled[W * W];
+  alignas(64) T part[W * W];
   for (index_t r0 = 0; r0 < args.vectors * W; r0 += W) {
     const index_t rows = args.count - r0 < W ? args.count - r0 : W;
     for (index_t d0 = 0; d0 < args.size; d0 += W) {
       const index_t width = args.size - d0 < W ? args.size - d0 : W;
-      for (index_t n = 0; n < W * W; ++n) scaled[n] = 0;
-      for (index_t r = 0; r < rows; ++r) {
-        const T* from = args.rows[r0 + r] + d0 * args.step;
-        for (index_t d = 0; d < width; ++d)
-          scaled[r * W + d] = static_cast<T>(static_cast<double>(from[d * args.step]) * args.scale);
-      }
       V m[W];
-      load_all(scaled, m);
+      if (args.step == 1 && rows == W && width == W) {
+        for (index_t r = 0; r < W; ++r) m[r] = V::load_unaligned(args.rows[r0 + r] + d0);
+      } else {
+        for (T& x : part) x = 0;
+        for (index_t r = 0; r < rows; ++r)
+          for (index_t d = 0; d < width; ++d)
+            part[r * W + d] = args.rows[r0 + r][(d0 + d) * args.step];
+        load_all(part, m);
+      }
+      for (V& row : m) row = V::scaled(row, args.scale);
       V::transpose(m);
       for (index_t d = 0; d < width; ++d) V::store(args.panel + (d0 + d) * kLanes + r0, m[d]);
     }
@@ -323,7 +327,6 @@ void finish(const glasshead::FinishArgs<typename P::V::T>& args) noexcept {
   using V = typename P::V;
   using T = typename V::T;
   constexpr index_t kLanes = P::kVectors * V::W, W = V::W;
-  alignas(64) T turned[W * W];
   for (index_t r0 = 0; r0 < args.count; r0 += W) {
     const index_t rows = args.count - r0 < W ? args.count - r0 : W;
     const V sum = V::load(args.state.sum + r0);
@@ -336,10 +339,15 @@ void finish(const glasshead::FinishArgs<typename P::V::T>& args) noexcept {
         m[d] = V::quiet(V::zero_where_zero(sum, V::add(V::mul(a, factor), V::set1(0))));
       }
       V::transpose(m);
-      for (index_t r = 0; r < W; ++r) V::store(turned + r * W, m[r]);
       for (index_t r = 0; r < rows; ++r) {
         T* to = args.rows[r0 + r] + d0 * args.step;
-        for (index_t d = 0; d < width; ++d) to[d * args.step] = turned[r * W + d];
+        if (args.step == 1 && width == W) {
+          V::store_unaligned(to, m[r]);
+          continue;
+        }
+        alignas(64) T turned[W];
+        V::store(turned, m[r]);
+        for (index_t d = 0; d < width; ++d) to[d * args.step] = turned[d];
       }
     }
   }

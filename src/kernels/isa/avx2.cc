@@ -58,6 +58,12 @@ struct F32 {
     return {_mm256_blendv_ps(a.x, _mm256_set1_ps(__builtin_nanf("")),
                              _mm256_cmp_ps(a.x, a.x, _CMP_UNORD_Q))};
   }
+  static F32 scaled(F32 a, double s) {
+    const __m256d scale = _mm256_set1_pd(s);
+    const __m256d low = _mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(a.x)), scale);
+    const __m256d high = _mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(a.x, 1)), scale);
+    return {_mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low))};
+  }
   static void transpose(F32 (&m)[8]) {
     __m256 pairs[8], fours[8];
     for (int i = 0; i < 8; i += 2) {  // columns of two rows interleaved
@@ -134,6 +140,7 @@ struct F64 {
     return {_mm256_blendv_pd(a.x, _mm256_set1_pd(__builtin_nan("")),
                              _mm256_cmp_pd(a.x, a.x, _CMP_UNORD_Q))};
   }
+  static F64 scaled(F64 a, double s) { return mul(a, set1(s)); }
   static void transpose(F64 (&m)[4]) {
     const __m256d low0 = _mm256_unpacklo_pd(m[0].x, m[1].x);
     const __m256d high0 = _mm256_unpackhi_pd(m[0].x, m[1].x);

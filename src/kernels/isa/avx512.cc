@@ -71,6 +71,13 @@ struct F32 {
     return {_mm512_mask_mov_ps(a.x, _mm512_cmp_ps_mask(a.x, a.x, _CMP_UNORD_Q),
                                _mm512_set1_ps(__builtin_nanf("")))};
   }
+  static F32 scaled(F32 a, double s) {
+    const __m512d scale = _mm512_set1_pd(s);
+    const __m512d low = _mm512_mul_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a.x)), scale);
+    const __m512d high = _mm512_mul_pd(_mm512_cvtps_pd(_mm512_extractf32x8_ps(a.x, 1)), scale);
+    const __m512 halves = _mm512_castps256_ps512(_mm512_cvtpd_ps(low));
+    return {_mm512_insertf32x8(halves, _mm512_cvtpd_ps(high), 1)};
+  }
   static void transpose(F32 (&m)[16]) {
     __m512 a[16], b[16];
     for (int i = 0; i < 16; i += 2) {  // columns of two rows interleaved
@@ -152,6 +159,7 @@ struct F64 {
     return {_mm512_mask_mov_pd(a.x, _mm512_cmp_pd_mask(a.x, a.x, _CMP_UNORD_Q),
                                _mm512_set1_pd(__builtin_nan("")))};
   }
+  static F64 scaled(F64 a, double s) { return mul(a, set1(s)); }
   static void transpose(F64 (&m)[8]) {
     __m512d a[8], b[8];
     for (int i = 0; i < 8; i += 2) {  // of two rows: a[i + n] has columns n, 2 + n, 4 + n, 6 + n

@@ -53,6 +53,11 @@ struct F32 {
   static F32 quiet(F32 a) {
     return {vbslq_f32(vceqq_f32(a.x, a.x), a.x, vdupq_n_f32(__builtin_nanf("")))};
   }
+  static F32 scaled(F32 a, double s) {
+    const float64x2_t low = vmulq_n_f64(vcvt_f64_f32(vget_low_f32(a.x)), s);
+    const float64x2_t high = vmulq_n_f64(vcvt_high_f64_f32(a.x), s);
+    return {vcvt_high_f32_f64(vcvt_f32_f64(low), high)};
+  }
   static void transpose(F32 (&m)[4]) {
     const float64x2_t a = pairs(vtrn1q_f32(m[0].x, m[1].x)), b = pairs(vtrn2q_f32(m[0].x, m[1].x));
     const float64x2_t c = pairs(vtrn1q_f32(m[2].x, m[3].x)), d = pairs(vtrn2q_f32(m[2].x, m[3].x));
@@ -112,6 +117,7 @@ struct F64 {
   static F64 quiet(F64 a) {
     return {vbslq_f64(vceqq_f64(a.x, a.x), a.x, vdupq_n_f64(__builtin_nan("")))};
   }
+  static F64 scaled(F64 a, double s) { return {vmulq_n_f64(a.x, s)}; }
   static void transpose(F64 (&m)[2]) {
     const float64x2_t first = vtrn1q_f64(m[0].x, m[1].x);
     m[1].x = vtrn2q_f64(m[0].x, m[1].x);

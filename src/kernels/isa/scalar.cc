@@ -52,6 +52,9 @@ struct Scalar {
   static Scalar quiet(Scalar a) {
     return a.x != a.x ? Scalar{static_cast<T>(__builtin_nan(""))} : a;
   }
+  static Scalar scaled(Scalar a, double s) {
+    return {static_cast<T>(static_cast<double>(a.x) * s)};
+  }
   static void transpose(Scalar (&)[1]) {}
 
  private:
