@@ -90,7 +90,7 @@ template <class P, int R, int C>
       for (int c = 0; c < C; ++c) vectors[c] = V::load(b + c * V::W);
       for (int r = 0; r < R; ++r) {
         const V x = V::set1(a[r * kLanes]);
-        for (int c = 0; c < C; ++c) V::accumulate(acc[r][c], x, vectors[c]);
+        for (int c = 0; c < C; ++c) acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
       }
       ++a;
       b += args.size;

@@ -36,3 +36,30 @@ static inline simde__m512d _mm512_fmadd_pd(simde__m512d a, simde__m512d b, simde
   for (int n = 0; n < 8; ++n) z.f64[n] = __builtin_fma(x.f64[n], y.f64[n], z.f64[n]);
   return simde__m512d_from_private(z);
 }
+
+// Between sixteen floats and twice eight doubles.
+static inline simde__m512d _mm512_cvtps_pd(simde__m256 a) {
+  simde__m256_private x = simde__m256_to_private(a);
+  simde__m512d_private wide;
+  for (int n = 0; n < 8; ++n) wide.f64[n] = static_cast<double>(x.f32[n]);
+  return simde__m512d_from_private(wide);
+}
+static inline simde__m256 _mm512_cvtpd_ps(simde__m512d a) {
+  simde__m512d_private x = simde__m512d_to_private(a);
+  simde__m256_private narrow;
+  for (int n = 0; n < 8; ++n) narrow.f32[n] = static_cast<float>(x.f64[n]);
+  return simde__m256_from_private(narrow);
+}
+static inline simde__m256 _mm512_extractf32x8_ps(simde__m512 a, int half) {
+  simde__m512_private x = simde__m512_to_private(a);
+  simde__m256_private part;
+  for (int n = 0; n < 8; ++n) part.f32[n] = x.f32[8 * half + n];
+  return simde__m256_from_private(part);
+}
+#undef _mm512_insertf32x8
+static inline simde__m512 _mm512_insertf32x8(simde__m512 a, simde__m256 b, int half) {
+  simde__m512_private x = simde__m512_to_private(a);
+  simde__m256_private part = simde__m256_to_private(b);
+  for (int n = 0; n < 8; ++n) x.f32[8 * half + n] = part.f32[n];
+  return simde__m512_from_private(x);
+}
