@@ -38,7 +38,8 @@ void attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<
   check_attend({&q, &k, &v}, out, rows, options, findings);
   refuse("attend", findings);
 
-  const EmptyRows empty = run_fused({q, kv_of(k, v), k.shape[2], options, out, rows}, context);
+  const KvSource kv = kv_of(k, v);
+  const EmptyRows empty = run_fused({q, kv, k.shape[2], options, out, rows, {}}, context);
   if (options.empty_row == EmptyRow::error)
     report_empty_rows(empty, "only scores of -inf", findings);
   refuse("attend", findings);

@@ -117,27 +117,6 @@ void check_numbers(const AttentionOptions& options, index_t heads, DType compute
   }
 }
 
-// The rules that speak of the query's position, by name; empty if none does.
-std::string positional_rules(const AttentionOptions& options) {
-  std::string rules;
-  const auto add = [&](const char* rule) {
-    rules += (rules.empty() ? "" : ", ") + std::string(rule);
-  };
-  for (const Mask::Part& part : options.mask.parts()) {
-    const auto* window = std::get_if<Mask::Window>(&part);
-    if (std::holds_alternative<Mask::Causal>(part)) add("causal");
-    if (window != nullptr && (window->left || window->right)) add("window");
-    if (std::holds_alternative<Mask::Prefix>(part)) add("prefix");
-    if (std::holds_alternative<Mask::Where>(part)) add("where");
-  }
-  for (const Bias::Term& term : options.bias.terms()) {
-    const auto* alibi = std::get_if<Bias::Alibi>(&term);
-    if (alibi != nullptr && alibi->form == Bias::AlibiForm::distance) add("ALiBi");
-    if (std::holds_alternative<Bias::T5>(term)) add("T5 bias");
-  }
-  return rules;
-}
-
 // "query row 0 at position 0 and the last at 4; under a causal mask they see 1 and 2 keys"
 std::string corner_text(index_t first, index_t q_len, index_t kv_len) {
   const auto seen = [&](index_t position) {
@@ -180,19 +159,42 @@ void check_empty_rows(const AttentionOptions& options, const PairShape& pairs, F
   if (!options.sinks.empty()) return;                                    // every row has its sink
   if (pairs.batch == 0 || pairs.heads == 0 || pairs.q_len == 0) return;  // kv_len may be anything
   const MaskPlan plan(options, pairs);
-  std::vector<std::uint8_t> flags(static_cast<std::size_t>(pairs.kv_len));
   EmptyRows empty;
-  for (index_t b = 0; b < pairs.batch; ++b) {
-    for (index_t h = 0; h < pairs.heads; ++h) {
-      for (index_t i = 0; i < pairs.q_len; ++i) {
-        if (plan.fill_row(b, h, i, plan.key_range(b, h, i), flags.data()) == 0) empty.add(b, h, i);
-      }
-    }
-  }
+  for (index_t b = 0; b < pairs.batch; ++b) find_empty_rows(plan, b, empty);
   report_empty_rows(empty, "no allowed key", findings);
 }
 
 }  // namespace
+
+std::string positional_rules(const AttentionOptions& options) {
+  std::string rules;
+  const auto add = [&](const char* rule) {
+    rules += (rules.empty() ? "" : ", ") + std::string(rule);
+  };
+  for (const Mask::Part& part : options.mask.parts()) {
+    const auto* window = std::get_if<Mask::Window>(&part);
+    if (std::holds_alternative<Mask::Causal>(part)) add("causal");
+    if (window != nullptr && (window->left || window->right)) add("window");
+    if (std::holds_alternative<Mask::Prefix>(part)) add("prefix");
+    if (std::holds_alternative<Mask::Where>(part)) add("where");
+  }
+  for (const Bias::Term& term : options.bias.terms()) {
+    const auto* alibi = std::get_if<Bias::Alibi>(&term);
+    if (alibi != nullptr && alibi->form == Bias::AlibiForm::distance) add("ALiBi");
+    if (std::holds_alternative<Bias::T5>(term)) add("T5 bias");
+  }
+  return rules;
+}
+
+void find_empty_rows(const MaskPlan& plan, index_t b, EmptyRows& empty) {
+  const PairShape& pairs = plan.shape();
+  std::vector<std::uint8_t> flags(static_cast<std::size_t>(pairs.kv_len));
+  for (index_t h = 0; h < pairs.heads; ++h) {
+    for (index_t i = 0; i < pairs.q_len; ++i) {
+      if (plan.fill_row(b, h, i, plan.key_range(b, h, i), flags.data()) == 0) empty.add(b, h, i);
+    }
+  }
+}
 
 void check_call(const CallInputs& inputs, const AttentionOptions& options, Findings& findings) {
   const Named q{"q", inputs.q, &kQueryAxes};

@@ -35,6 +35,43 @@ class FiniteBlocks {
   std::vector<std::atomic<std::uint8_t>> known_;  // 0 unknown, 1 finite, 2 not
 };
 
+// One plan for each place where query row 0 of a batch entry stands.
+class Plans {
+ public:
+  Plans(const FusedCall& call, const PairShape& shape) {
+    if (call.query_starts.empty()) {
+      plans_.push_back(std::make_unique<TilePlan>(call.options, shape));
+      return;
+    }
+    std::vector<index_t> starts = call.query_starts;
+    std::sort(starts.begin(), starts.end());
+    starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+    for (const index_t start : starts) {
+      options_.push_back(std::make_unique<AttentionOptions>(call.options));
+      options_.back()->query_start = start;
+      plans_.push_back(std::make_unique<TilePlan>(*options_.back(), shape));
+    }
+    for (const index_t start : call.query_starts)
+      of_batch_.push_back(static_cast<std::size_t>(
+          std::lower_bound(starts.begin(), starts.end(), start) - starts.begin()));
+  }
+
+  const TilePlan& operator[](index_t b) const {
+    return *plans_[plans_.size() == 1 ? 0 : of_batch_[static_cast<std::size_t>(b)]];
+  }
+  PlanOfBatch list() const {
+    if (plans_.size() == 1) return *plans_[0];
+    std::vector<const TilePlan*> each;
+    for (const std::size_t n : of_batch_) each.push_back(plans_[n].get());
+    return PlanOfBatch(std::move(each));
+  }
+
+ private:
+  std::vector<std::unique_ptr<AttentionOptions>> options_;  // a plan needs its own to live
+  std::vector<std::unique_ptr<TilePlan>> plans_;
+  std::vector<std::size_t> of_batch_;
+};
+
 template <class T>
 class Fused {
  public:
@@ -44,10 +81,10 @@ class Fused {
         kernels_(kernels()),
         shape_{call.q.shape[0], call.q.shape[1], call.q.shape[2], call.kv_len},
         group_(shape_.heads / call.kv.kv_heads),
-        plan_(call.options, shape_),
+        plans_(call, shape_),
         form_(form_of(shape_.q_len * group_, kernels_)),
         lanes_(rows_of(kernels_, form_)),
-        cut_(cut_fused(shape_, call.kv.kv_heads, lanes_, context_.pool.workers(), plan_)),
+        cut_(cut_fused(shape_, call.kv.kv_heads, lanes_, context_.pool.workers(), plans_.list())),
         blocks_((shape_.kv_len + kBlock - 1) / kBlock),
         finite_(shape_.batch * call.kv.kv_heads, blocks_),
         scale_(call.options.scale ? *call.options.scale
@@ -84,7 +121,7 @@ class Fused {
   // What one worker needs.
   struct Room {
     explicit Room(const Fused& fused)
-        : tile(fused.lanes_, fused.plan_.has_bias()),
+        : tile(fused.lanes_, fused.plans_[0].has_bias()),
           block(fused.call_.kv, fused.form_ == Form::rows),
           queries(fused.call_.q.dtype == dtype_of<T>()
                       ? 0
@@ -146,7 +183,7 @@ class Fused {
       const T* queries[kMostRows];
       const index_t step = fetch_queries(rows, room.queries, queries);
       room.panels[static_cast<std::size_t>(p)]->start(rows, queries, step, scale_);
-      room.ranges[static_cast<std::size_t>(p)] = plan_.key_range(rows);
+      room.ranges[static_cast<std::size_t>(p)] = plans_[item.b].key_range(rows);
     }
     return p;
   }
@@ -176,7 +213,7 @@ class Fused {
       const KeyRange range = room.ranges[static_cast<std::size_t>(p)];
       const KeyRange mine{std::max(keys.begin, range.begin), std::min(keys.end, range.end)};
       if (mine.is_empty()) continue;
-      const TileKind kind = plan_.tile(panel.rows(), mine, room.tile.allowed);
+      const TileKind kind = plans_[item.b].tile(panel.rows(), mine, room.tile.allowed);
       if (kind == TileKind::none) continue;
       if (!is_loaded) {
         const index_t first = keys.begin - keys.begin % kBlock;
@@ -201,8 +238,9 @@ class Fused {
       allowed += first;
     }
     Tile<T> tile{keys, allowed, nullptr, nullptr, static_cast<T>(call_.options.softcap), false};
-    if (plan_.has_bias()) {
-      plan_.template bias<T>(panel.rows(), keys, lanes_, room.tile.bias.data());
+    const TilePlan& plan = plans_[item.b];
+    if (plan.has_bias()) {
+      plan.template bias<T>(panel.rows(), keys, lanes_, room.tile.bias.data());
       tile.bias = room.tile.bias.data();
     }
     if (call_.options.dropout.p > 0) {
@@ -256,7 +294,7 @@ class Fused {
     }
     store(call_.rows.max, max);
     store(call_.rows.sum, sum);
-    store(call_.rows.lse, log_sum_exp(max, sum));
+    if (call_.rows.lse.data != nullptr) store(call_.rows.lse, log_sum_exp(max, sum));
   }
 
   void store_out(PanelWork<T>& panel, std::vector<T>& room) {
@@ -332,7 +370,7 @@ class Fused {
   const Kernels<T>& kernels_;
   PairShape shape_;
   index_t group_;
-  TilePlan plan_;
+  Plans plans_;
   Form form_;
   index_t lanes_;  // rows of a PanelWork
   FusedCut cut_;

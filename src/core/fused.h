@@ -6,6 +6,9 @@
 //   const EmptyRows empty = run_fused(call, context);
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "core/kv_source.h"
 #include "core/tile_plan.h"
 #include "core/validate.h"
@@ -15,11 +18,26 @@ namespace glasshead {
 
 struct FusedCall {
   const ConstTensor<4>& q;
-  const KvSource kv;
-  index_t kv_len;
+  const KvSource& kv;
+  index_t kv_len;  // of the longest sequence; shorter ones have key lengths in their mask
   const AttentionOptions& options;
   const MutableTensor<4>& out;
   const RowState& rows;
+  std::vector<index_t> query_starts = {};  // [batch], or empty: options.query_start
+};
+
+// The plan of each batch entry, whose queries may stand elsewhere than those of others. Where all
+// stand alike it is one plan.
+class PlanOfBatch {
+ public:
+  PlanOfBatch(const TilePlan& plan) : plans_{&plan} {}
+  explicit PlanOfBatch(std::vector<const TilePlan*> plans) : plans_(std::move(plans)) {}
+  const TilePlan& operator[](index_t b) const {
+    return *plans_[plans_.size() == 1 ? 0 : static_cast<std::size_t>(b)];
+  }
+
+ private:
+  std::vector<const TilePlan*> plans_;
 };
 
 // Checked before. Returns the rows without a key where options.empty_row asks for them.
@@ -41,7 +59,7 @@ struct FusedCut {
   std::vector<FusedItem> items;  // longest first
 };
 FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int threads,
-                   const TilePlan& plan);
+                   const PlanOfBatch& plans);
 
 // Of the chunk tree that an item needs, and the joining of nodes with it.
 int levels_of(const FusedCut& cut, index_t kv_len);

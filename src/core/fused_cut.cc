@@ -49,7 +49,7 @@ PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t
 }
 
 FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int threads,
-                   const TilePlan& plan) {
+                   const PlanOfBatch& plans) {
   FusedCut cut;
   const index_t group = shape.heads / kv_heads;
   const index_t rows = shape.q_len * group;
@@ -72,7 +72,7 @@ FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int 
     for (index_t g = 0; g < kv_heads; ++g) {
       for (index_t begin = 0; begin < rows; begin += step, ++row_block) {
         FusedItem item{b, g, begin, std::min(rows, begin + step), 0, 0, 0, row_block, 0};
-        const KeyRange keys = range_of(plan, item, group, lanes);
+        const KeyRange keys = range_of(plans[b], item, group, lanes);
         for (index_t node = 0; node < cut.nodes; ++node) {
           item.node = node;
           item.chunk_begin = node * cut.node_chunks;

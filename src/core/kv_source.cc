@@ -5,13 +5,13 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/rows.h"
+#include "core/widen.h"
 
 namespace glasshead {
 namespace {
 
 KvLayout layout_of(const ConstTensor<4>& t) {
-  return {t.dtype, t.strides[1], kPanelKeys * t.strides[2], t.strides[2], t.strides[3]};
+  return {kv_type_of(t.dtype), t.strides[1], kPanelKeys * t.strides[2], t.strides[2], t.strides[3]};
 }
 
 const void* batch_begin(const ConstTensor<4>& t, index_t b) {
@@ -19,29 +19,62 @@ const void* batch_begin(const ConstTensor<4>& t, index_t b) {
          b * t.strides[0] * static_cast<index_t>(size_of(t.dtype));
 }
 
-// Rows are alike where panels are no more than 16 rows of the same stride.
-bool is_row_major(const KvLayout& layout) {
-  return layout.panel_stride == kPanelKeys * layout.row_stride;
+// Whether a kernel reads it as it stands; needs_rows: the elements of a vector side by side, or
+// keys in panels.
+template <class T>
+bool is_read_in_place(const KvLayout& layout, bool needs_rows) {
+  return layout.type == kv_type_of(dtype_of<T>()) &&
+         (!needs_rows || layout.step == 1 || layout.is_panels);
 }
 
-template <class T, class E>
-void widen_rows(const E* from, const KvLayout& layout, index_t begin, index_t count, index_t size,
-                T* to) {
-  for (index_t n = 0; n < count; ++n) {
-    const E* row = from + layout.offset(0, begin + n);
-    for (index_t d = 0; d < size; ++d) to[n * size + d] = widen_to<T>(row[d * layout.step]);
+// Calls f(data, widen_one) with the stored elements' own type.
+template <class T, class F>
+void with_elements(const void* data, KvType type, const F& f) {
+  switch (type) {
+    case KvType::f64:
+      return f(static_cast<const double*>(data), [](double x) { return static_cast<T>(x); });
+    case KvType::f32:
+      return f(static_cast<const float*>(data), [](float x) { return static_cast<T>(x); });
+    case KvType::bf16:
+      return f(static_cast<const std::uint16_t*>(data),
+               [](std::uint16_t x) { return static_cast<T>(widen_bfloat(x)); });
+    case KvType::f16:
+      return f(static_cast<const std::uint16_t*>(data),
+               [](std::uint16_t x) { return static_cast<T>(widen_half(x)); });
+    case KvType::int8:
+      return f(static_cast<const std::int8_t*>(data),
+               [](std::int8_t x) { return static_cast<T>(x); });
+  }
+}
+
+// One of `count` row-major rows.
+template <class T, class E, class Widen>
+void widen_row(const E* from, index_t step, index_t size, const Widen& widen_one, T* to) {
+  if (step == 1) {
+    for (index_t d = 0; d < size; ++d) to[d] = widen_one(from[d]);
+  } else {
+    for (index_t d = 0; d < size; ++d) to[d] = widen_one(from[d * step]);
   }
 }
 
 }  // namespace
+
+KvType kv_type_of(DType dtype) {
+  if (dtype == DType::f64) return KvType::f64;
+  if (dtype == DType::bf16) return KvType::bf16;
+  return dtype == DType::f16 ? KvType::f16 : KvType::f32;
+}
 
 KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v) {
   KvSource source{k.shape[1], k.shape[3], v.shape[3], layout_of(k), layout_of(v), {}};
   source.sequences.resize(static_cast<std::size_t>(k.shape[0]));
   if (k.shape[2] == 0) return source;
   for (index_t b = 0; b < k.shape[0]; ++b) {
-    source.sequences[static_cast<std::size_t>(b)].push_back(
-        {0, k.shape[2], batch_begin(k, b), v.data == nullptr ? nullptr : batch_begin(v, b)});
+    KvPiece piece;
+    piece.end = k.shape[2];
+    piece.k = batch_begin(k, b);
+    piece.v = v.data == nullptr ? nullptr : batch_begin(v, b);
+    source.sequences[static_cast<std::size_t>(b)].push_back(piece);
   }
   return source;
 }
@@ -49,74 +82,111 @@ KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v) {
 template <class T>
 KvBlock<T>::KvBlock(const KvSource& source, bool needs_rows) : source_(&source) {
   const auto rows = static_cast<std::size_t>(kBlock);
-  const auto is_copied = [needs_rows](const KvLayout& layout, bool may_be_panels) {
-    const bool is_panel = may_be_panels && layout.row_stride == 1 && layout.step == kPanelKeys;
-    return layout.dtype != dtype_of<T>() || (needs_rows && layout.step != 1 && !is_panel);
-  };
-  if (is_copied(source.k, true)) key_room_.resize(rows * static_cast<std::size_t>(source.d_k));
-  if (is_copied(source.v, false)) value_room_.resize(rows * static_cast<std::size_t>(source.d_v));
+  if (!is_read_in_place<T>(source.k, needs_rows))
+    key_room_.resize(rows * static_cast<std::size_t>(source.d_k));
+  if (!is_read_in_place<T>(source.v, needs_rows))
+    value_room_.resize(rows * static_cast<std::size_t>(source.d_v));
 }
 
 template <class T>
 void KvBlock<T>::load(index_t b, index_t g, KeyRange keys) {
   keys_ = keys;
-  load_side({&source_->k, source_->d_k, &key_room_}, true, b, g, key_runs_);
-  load_side({&source_->v, source_->d_v, &value_room_}, false, b, g, value_runs_);
+  load_side({&source_->k, source_->d_k, true, &key_room_, &key_runs_}, b, g);
+  load_side({&source_->v, source_->d_v, false, &value_room_, &value_runs_}, b, g);
 }
 
 template <class T>
-void KvBlock<T>::load_side(const Side& side, bool is_keys, index_t b, index_t g,
-                           std::vector<KvRun<T>>& runs) {
-  runs.clear();
+void KvBlock<T>::load_side(const Side& side, index_t b, index_t g) {
+  side.runs->clear();
   if (side.size == 0) {  // values without columns
-    runs.push_back({{}, keys_.end - keys_.begin});
+    side.runs->push_back({keys_.begin, keys_.end - keys_.begin, {}});
     return;
   }
-  const KvLayout& layout = *side.layout;
-  for (const KvPiece& piece : source_->sequences[static_cast<std::size_t>(b)]) {
-    index_t n = std::max(keys_.begin, piece.begin) - piece.begin;
-    const index_t last = std::min(keys_.end, piece.end) - piece.begin;
-    if (n >= last) continue;
-    const void* data = is_keys ? piece.k : piece.v;
-    if (side.room->empty()) {
-      const T* head = static_cast<const T*>(data);
-      while (n < last) {
-        const index_t end =
-            is_row_major(layout) ? last : std::min(last, n - n % kPanelKeys + kPanelKeys);
-        runs.push_back({{head + layout.offset(g, n), layout.row_stride, layout.step}, end - n});
-        n = end;
-      }
-      continue;
-    }
-    T* room = side.room->data() + (piece.begin + n - keys_.begin) * side.size;
-    const auto copy = [&](auto element) {
-      using E = decltype(element);
-      widen_rows(static_cast<const E*>(data) + layout.head_stride * g, layout, n, last - n,
-                 side.size, room);
-    };
-    if (layout.dtype == dtype_of<T>())
-      copy(T{});
-    else if (layout.dtype == DType::bf16)
-      copy(bf16{});
+  const std::vector<KvPiece>& pieces = source_->sequences[static_cast<std::size_t>(b)];
+  auto piece = std::upper_bound(pieces.begin(), pieces.end(), keys_.begin,
+                                [](index_t key, const KvPiece& other) { return key < other.end; });
+  for (; piece != pieces.end() && piece->begin < keys_.end; ++piece) {
+    const KeyRange keys{std::max(keys_.begin, piece->begin), std::min(keys_.end, piece->end)};
+    if (side.room->empty())
+      load_piece(side, *piece, g, keys);
     else
-      copy(f16{});
-    runs.push_back({{room, side.size, 1}, last - n});
+      widen_piece(side, *piece, g, keys);
   }
+}
+
+template <class T>
+void KvBlock<T>::load_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys) {
+  const KvLayout& layout = *side.layout;
+  const T* data = static_cast<const T*>(side.is_keys ? piece.k : piece.v);
+  for (index_t j = keys.begin; j < keys.end;) {
+    const index_t n = j - piece.begin;
+    const index_t end =
+        layout.is_panels ? std::min(keys.end, j - n % kPanelKeys + kPanelKeys) : keys.end;
+    side.runs->push_back(
+        {j, end - j, {data + layout.offset(g, n), layout.row_stride, layout.step}});
+    j = end;
+  }
+}
+
+template <class T>
+void KvBlock<T>::widen_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys) {
+  const KvLayout& layout = *side.layout;
+  const float* scales = side.is_keys ? piece.k_scales : piece.v_scales;
+  if (scales != nullptr) scales += layout.scale_stride * g;
+  const index_t size = side.size;
+  with_elements<T>(side.is_keys ? piece.k : piece.v, layout.type,
+                   [&](const auto* data, const auto& widen_one) {
+                     if (!layout.is_panels) {
+                       T* room = side.room->data() + (keys.begin - keys_.begin) * size;
+                       for (index_t j = keys.begin; j < keys.end; ++j) {
+                         const index_t n = j - piece.begin;
+                         T* row = room + (j - keys.begin) * size;
+                         widen_row(data + layout.offset(g, n), layout.step, size, widen_one, row);
+                         if (scales != nullptr)
+                           for (index_t d = 0; d < size; ++d) row[d] *= static_cast<T>(scales[n]);
+                       }
+                       side.runs->push_back({keys.begin, keys.end - keys.begin, {room, size, 1}});
+                       return;
+                     }
+                     for (index_t j = keys.begin; j < keys.end;) {  // whole panels, as they stand
+                       const index_t lane = j % kPanelKeys;
+                       const index_t end = std::min(keys.end, j - lane + kPanelKeys);
+                       const index_t n = j - lane - piece.begin;
+                       T* room = side.room->data() + j % kBlock / kPanelKeys * kPanelKeys * size;
+                       widen_row(data + layout.offset(g, n), 1, kPanelKeys * size, widen_one, room);
+                       if (scales != nullptr)
+                         for (index_t d = 0; d < size; ++d)
+                           for (index_t i = 0; i < kPanelKeys; ++i)
+                             room[d * kPanelKeys + i] *= static_cast<T>(scales[n + i]);
+                       side.runs->push_back({j, end - j, {room + lane, 1, kPanelKeys}});
+                       j = end;
+                     }
+                   });
+}
+
+template <class T>
+bool KvBlock<T>::keys_are_finite() const {
+  return are_finite(key_runs_, source_->d_k);
 }
 
 template <class T>
 bool KvBlock<T>::values_are_finite() const {
+  return are_finite(value_runs_, source_->d_v);
+}
+
+template <class T>
+bool KvBlock<T>::are_finite(const std::vector<KvRun<T>>& runs, index_t size) const {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
   Bits found = 0;
-  for (const KvRun<T>& run : value_runs_) {
+  for (const KvRun<T>& run : runs) {
     for (index_t n = 0; n < run.count; ++n) {
       const T* row = run.rows.data + n * run.rows.row_stride;
       if (run.rows.step == 1) {
-        for (index_t d = 0; d < source_->d_v; ++d)
+        for (index_t d = 0; d < size; ++d)
           found |= Bits{(std::bit_cast<Bits>(row[d]) & kExponent) == kExponent};
       } else {
-        for (index_t d = 0; d < source_->d_v; ++d)
+        for (index_t d = 0; d < size; ++d)
           found |= Bits{(std::bit_cast<Bits>(row[d * run.rows.step]) & kExponent) == kExponent};
       }
     }

@@ -4,26 +4,30 @@
 //   const KvSource source = kv_of(k, v);
 //   KvBlock<float> block(source);
 //   block.load(b, g, {j0, j1});                       // inside one block of 128 keys
-//   for (const auto& piece : block.keys()) ...        // StridedRows<float> and how many
+//   block.for_keys(keys, [](const StridedRows<float>& rows, index_t first, index_t count) { ... });
 //
 // Element (j, d) of kv head g of a piece stands at
 //     head_stride * g + panel_stride * (n / 16) + row_stride * (n % 16) + step * d,  n = j - begin
 // so that row-major rows (panel_stride = 16 row_stride) and panels of 16 keys transposed in place
-// ([16 keys] as [d][16]: row_stride 1, step 16) are one form.
+// ([16 keys] as [d][16]: row_stride 1, step 16) are one form. An int8 element is multiplied by its
+// row's scale, which stands at scale_stride * g + n.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core/mask_plan.h"
+#include "glasshead/kv_cache.h"
 #include "glasshead/tensor.h"
 #include "kernels/kernel_set.h"
 
 namespace glasshead {
 
 struct KvLayout {
-  DType dtype = DType::f32;
+  KvType type = KvType::f32;
   index_t head_stride = 0, panel_stride = 0, row_stride = 0, step = 1;  // in elements
+  bool is_panels = false;    // whole panels of 16 keys can be read, whatever the number of keys
+  index_t scale_stride = 0;  // between heads, of int8
   index_t offset(index_t g, index_t n) const {
     return head_stride * g + panel_stride * (n / kPanelKeys) + row_stride * (n % kPanelKeys);
   }
@@ -34,25 +38,31 @@ struct KvPiece {  // all but the last hold a multiple of kPanelKeys
   index_t begin = 0, end = 0;
   const void* k = nullptr;
   const void* v = nullptr;
+  const float* k_scales = nullptr;  // int8
+  const float* v_scales = nullptr;
 };
 
 struct KvSource {
   index_t kv_heads = 0, d_k = 0, d_v = 0;
   KvLayout k, v;
-  std::vector<std::vector<KvPiece>> sequences;  // [batch] pieces in order, without gaps
+  // [batch] pieces in order, without gaps; where the first doesn't begin at 0, those before are
+  // gone
+  std::vector<std::vector<KvPiece>> sequences;
 };
+
+KvType kv_type_of(DType dtype);  // of a floating dtype
 
 KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v);
 
-// A run of rows inside one block, in the compute type.
+// Keys [begin, begin + count) inside one block, in the compute type.
 template <class T>
 struct KvRun {
-  StridedRows<T> rows;
-  index_t count;
+  index_t begin = 0, count = 0;
+  StridedRows<T> rows;  // row 0 is key `begin`
 };
 
 // Up to 128 keys and values of one kv head, in place where they are stored as T, else widened into
-// room of its own.
+// room of its own: keys in panels as such panels.
 template <class T>
 class KvBlock {
  public:
@@ -73,6 +83,7 @@ class KvBlock {
   void for_values(KeyRange keys, const F& f) const {
     for_runs(value_runs_, keys, f);
   }
+  bool keys_are_finite() const;
   bool values_are_finite() const;
   index_t room_bytes() const {
     return static_cast<index_t>((key_room_.size() + value_room_.size()) * sizeof(T));
@@ -81,30 +92,33 @@ class KvBlock {
  private:
   template <class F>
   void for_runs(const std::vector<KvRun<T>>& runs, KeyRange keys, const F& f) const {
-    index_t first = keys_.begin;
     for (const KvRun<T>& run : runs) {
-      const index_t begin = first > keys.begin ? first : keys.begin;
-      const index_t end = first + run.count < keys.end ? first + run.count : keys.end;
-      if (begin < end) {
-        StridedRows<T> rows = run.rows;
-        if (begin > first) rows.data += (begin - first) * rows.row_stride;
-        f(rows, begin, end - begin);
-      }
-      first += run.count;
+      const index_t begin = run.begin > keys.begin ? run.begin : keys.begin;
+      const index_t end = run.begin + run.count < keys.end ? run.begin + run.count : keys.end;
+      if (begin >= end) continue;
+      StridedRows<T> rows = run.rows;
+      if (begin > run.begin) rows.data += (begin - run.begin) * rows.row_stride;
+      f(rows, begin, end - begin);
     }
   }
+
+  bool are_finite(const std::vector<KvRun<T>>& runs, index_t size) const;
 
   struct Side {
     const KvLayout* layout;
     index_t size;
+    bool is_keys;
     std::vector<T>* room;  // empty: read in place
+    std::vector<KvRun<T>>* runs;
   };
-  void load_side(const Side& side, bool is_keys, index_t b, index_t g, std::vector<KvRun<T>>& runs);
+  void load_side(const Side& side, index_t b, index_t g);
+  void load_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys);
+  void widen_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys);
 
   const KvSource* source_;
   KeyRange keys_;
   std::vector<KvRun<T>> key_runs_, value_runs_;
-  std::vector<T> key_room_, value_room_;  // [128, d] where widening is needed
+  std::vector<T> key_room_, value_room_;  // [128, d] or 8 of [d, 16] where widening is needed
 };
 
 }  // namespace glasshead

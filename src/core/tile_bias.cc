@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "core/tile_plan.h"
+#include "core/widen.h"
 
 namespace glasshead {
 namespace {
@@ -27,19 +28,6 @@ struct RowRuns {
     return room;
   }
 };
-
-float widen_half(std::uint16_t h) {
-  const auto sign = static_cast<std::uint32_t>(h & 0x8000U) << 16;
-  const auto size = static_cast<std::uint32_t>(h & 0x7fffU) << 13;
-  // The exponent's bias goes from 15 to 127 by an exact product, which also makes subnormal numbers
-  // normal. All ones in the exponent stay all ones. No branch, so that compilers make vectors of a row.
-  const auto wide = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
-  const std::uint32_t infinite = size >= 0x0f800000U ? 0x7f800000U : 0U;
-  return std::bit_cast<float>(sign | wide | infinite);
-}
-float widen_bfloat(std::uint16_t h) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16);
-}
 
 template <class Stored, class T, class Widen>
 void convert(const unsigned char* elements, index_t step, index_t count, const Widen& widen_one,

@@ -65,6 +65,9 @@ void check_writable(const std::string& where, const MutableTensor<Rank>& tensor,
   }
 }
 
+template void check_writable(const std::string&, const MutableTensor<1>&,
+                             const std::array<index_t, 1>&, const std::array<const char*, 1>&,
+                             Findings&);
 template void check_writable(const std::string&, const MutableTensor<3>&,
                              const std::array<index_t, 3>&, const std::array<const char*, 3>&,
                              Findings&);
@@ -72,7 +75,7 @@ template void check_writable(const std::string&, const MutableTensor<4>&,
                              const std::array<index_t, 4>&, const std::array<const char*, 4>&,
                              Findings&);
 
-void check_apart(std::initializer_list<NamedData> read, std::initializer_list<NamedData> written,
+void check_apart(const std::vector<NamedData>& read, const std::vector<NamedData>& written,
                  Findings& findings) {
   std::vector<NamedData> taken(read);
   for (const NamedData& result : written) {

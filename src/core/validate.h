@@ -7,8 +7,8 @@
 #pragma once
 
 #include <array>
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "core/findings.h"
 #include "core/mask_plan.h"
@@ -46,6 +46,9 @@ void check_bias(const Bias& bias, const PairShape& pairs, DType compute, Finding
 void check_broadcast(const std::string& where, const Broadcast& values, const PairShape& pairs,
                      Findings& findings);
 
+// The rules that speak of the query's position, by name: "causal, window"; empty if none does.
+std::string positional_rules(const AttentionOptions& options);
+
 // Names rows without a key under EmptyRow::error; `rows` are (batch, head, row), `count` how many
 // there are in all.
 struct EmptyRows {
@@ -53,6 +56,7 @@ struct EmptyRows {
   index_t count = 0;
   void add(index_t b, index_t h, index_t i);
 };
+void find_empty_rows(const MaskPlan& plan, index_t b, EmptyRows& empty);  // of one batch entry
 void report_empty_rows(const EmptyRows& empty, const char* why, Findings& findings);
 
 // A tensor that will be written: shape, dtype, memory.
@@ -69,7 +73,7 @@ struct NamedData {
 };
 // Results must not begin where an input or an earlier result does: the slip that can be told for
 // certain, since views may interleave in one buffer.
-void check_apart(std::initializer_list<NamedData> read, std::initializer_list<NamedData> written,
+void check_apart(const std::vector<NamedData>& read, const std::vector<NamedData>& written,
                  Findings& findings);
 
 // f64 computes in f64; f32, bf16 and f16 compute in f32.
