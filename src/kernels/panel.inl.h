@@ -302,7 +302,8 @@ void pack(const glasshead::PackArgs<typename P::V::T>& args) noexcept {
   constexpr index_t kLanes = P::kVectors * V::W, W = V::W;
   alignas(64) T part[W * W];
   for (index_t r0 = 0; r0 < args.vectors * W; r0 += W) {
-    const index_t rows = args.count - r0 < W ? args.count - r0 : W;
+    const index_t left = args.count - r0;
+    const index_t rows = left < 0 ? 0 : left < W ? left : W;
     for (index_t d0 = 0; d0 < args.size; d0 += W) {
       const index_t width = args.size - d0 < W ? args.size - d0 : W;
       V m[W];
@@ -315,7 +316,7 @@ void pack(const glasshead::PackArgs<typename P::V::T>& args) noexcept {
             part[r * W + d] = args.rows[r0 + r][(d0 + d) * args.step];
         load_all(part, m);
       }
-      for (V& row : m) row = V::scaled(row, args.scale);
+      for (index_t r = 0; r < rows; ++r) m[r] = V::scaled(m[r], args.scale);
       V::transpose(m);
       for (index_t d = 0; d < width; ++d) V::store(args.panel + (d0 + d) * kLanes + r0, m[d]);
     }
