@@ -119,20 +119,52 @@ void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
                        const AttentionOptions& options, const RowRange& range,
                        const MutableTensor<4>& weights);
 
-// Gradients of L with respect to q, k, v, given d_out = dL/dout, by the readable path:
-//     dv_j = sum_i w_ij d_out_i        dw_ij = dot(d_out_i, v_j)   (both times dropout's factor)
-//     ds_ij = w_ij (dw_ij - sum_j w_ij dw_ij)
-//     ds'_ij = ds_ij (1 - tanh(s'_ij / softcap)^2)         s' before softcap
-//     dq_i = scale * sum_j ds'_ij k_j        dk_j = scale * sum_i ds'_ij q_i
-// dq, dk, dv have the shapes of q, k, v; dk and dv are summed over the query heads that share a
-// key/value head. They must not overlap d_out, q, k, v or each other (found as by attend). Computes
-// in f64 whatever the dtype, rounding once to that of dq, dk, dv. Rows without a key give 0; so
-// does a pair whose score is -inf through the data.
+// Where the gradients of a loss L go. dq, dk, dv have the shapes of q, k, v; dk and dv are summed
+// over the query heads that share a key/value head. The others are optional: leave out what is not
+// wanted. Any of f64, f32, bf16, f16: rounded to once.
 struct Gradients {
   MutableTensor<4> dq, dk, dv;
+  // One for each term of options.bias, in order; data null where none is wanted, and the list may
+  // stop early. Of a dense term in its own shape, with 1s in front to make four axes: summed over
+  // the axes along which it is repeated. Of a T5 term [1, 1, buckets, heads]. ALiBi's slopes have
+  // none.
+  std::vector<MutableTensor<4>> d_bias = {};
+  MutableTensor<1> d_sinks = {};  // [heads], of options.sinks
 };
+
+// Gradients of L with respect to q, k, v, given d_out = dL/dout:
+//     dv_j = sum_i w_ij d_out_i        dw_ij = dot(d_out_i, v_j)   (both times dropout's factor)
+//     ds_ij = w_ij (dw_ij - sum_j w_ij dw_ij)             also the gradient of the bias
+//     ds'_ij = ds_ij (1 - tanh(s'_ij / softcap)^2)        s' before softcap
+//     dq_i = scale * sum_j ds'_ij k_j        dk_j = scale * sum_i ds'_ij q_i
+//     d_sink_h = - sum_i w_i,sink sum_j w_ij dw_ij
+// out and rows (max and sum; lse is not read) are what attend wrote for the same q, k, v and
+// options: sum_j w_ij dw_ij is dot(d_out_i, out_i), so out is best kept in the compute type, which
+// rows.max and rows.sum must have (f64 will do for f32). Other rows than attend's give wrong
+// numbers, and nothing worse.
+//
+// The fused path: compute type as attend's, no matrix of scores, memory O(q_len + kv_len) for each
+// thread beside its results (an f64 sum for each number of a bias's gradient). dq is summed over
+// keys in order, in chunks of 1,024 keys; dk and dv over the query rows in order, the heads that
+// share them together. The bits depend on neither threads nor instruction set nor batch. Rows
+// without a key give 0; so does a pair whose weight is 0 (hidden, its score -inf through the data,
+// or too far below the row's maximum), whatever q, k, v and d_out hold there. Errors as attend's.
+// Results must not overlap anything else (found as by attend).
+void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const ConstTensor<4>& k,
+                     const ConstTensor<4>& v, const ConstTensor<4>& out, const RowState& rows,
+                     const Gradients& gradients, const AttentionOptions& options = {},
+                     const Context& context = default_context());
+
+// The same where out and rows were not kept: runs attend first, into memory of its own.
 void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const ConstTensor<4>& k,
                      const ConstTensor<4>& v, const Gradients& gradients,
-                     const AttentionOptions& options = {});
+                     const AttentionOptions& options = {},
+                     const Context& context = default_context());
+
+// The same by the readable path, one row after another: what the fused path is compared with.
+// Computes in f64 whatever the dtype, rounding once to that of the results.
+void attend_backward_transparent(const ConstTensor<4>& d_out, const ConstTensor<4>& q,
+                                 const ConstTensor<4>& k, const ConstTensor<4>& v,
+                                 const Gradients& gradients, const AttentionOptions& options = {});
 
 }  // namespace glasshead

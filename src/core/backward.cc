@@ -1,209 +1,170 @@
-#include <algorithm>
-#include <vector>
+#include "core/backward.h"
 
-#include "base/random.h"
-#include "core/softmax_row.h"
-#include "core/validate.h"
+#include <string>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "core/fused.h"
+#include "core/rows.h"
 
 namespace glasshead {
 namespace {
 
-// Sums over the query rows of one key/value head, in f64: [kv_len, size], row-major.
-struct KeySums {
-  index_t size;
-  std::vector<double> values;
+using Shape3 = std::array<index_t, 3>;
 
-  KeySums(index_t kv_len, index_t width)
-      : size(width), values(static_cast<std::size_t>(kv_len * width)) {}
-  double* row(index_t j) { return values.data() + j * size; }
-  void clear() { std::fill(values.begin(), values.end(), 0.0); }
-  void store(const MutableTensor<4>& tensor, index_t b, index_t g) {
-    for (index_t j = 0; j < tensor.shape[2]; ++j) {
-      for (index_t d = 0; d < size; ++d) tensor.store_at({b, g, j, d}, canonical(row(j)[d]));
-    }
-  }
-};
-
-struct BackwardTensors {
-  const ConstTensor<4>& d_out;
-  const ConstTensor<4>& v;
-  const Gradients& gradients;
-};
-
-// One query row at a time; the formulas are those of attend_backward.
-template <class E>
-class Backward {
- public:
-  Backward(const Call<E>& call, const BackwardTensors& tensors)
-      : call_(call),
-        t_(tensors),
-        row_(call),
-        d_v_(tensors.v.shape[3]),
-        dk_(call.shape.kv_len, call.d_k),
-        dv_(call.shape.kv_len, tensors.v.shape[3]),
-        d_out_(static_cast<std::size_t>(d_v_)),
-        kept_(row_.weights.size()),
-        d_weights_(row_.weights.size()),
-        d_scores_(row_.weights.size()),
-        sums_(2 * static_cast<std::size_t>(call.d_k)) {}
-
-  // Returns the rows without a key.
-  EmptyRows run() {
-    for (index_t b = 0; b < call_.shape.batch; ++b) {
-      for (index_t g = 0; g < call_.k.shape[1]; ++g) {
-        dk_.clear();
-        dv_.clear();
-        for (index_t h = g * call_.group; h < (g + 1) * call_.group; ++h) {
-          for (index_t i = 0; i < call_.shape.q_len; ++i) differentiate(b, h, g, i);
-        }
-        dk_.store(t_.gradients.dk, b, g);
-        dv_.store(t_.gradients.dv, b, g);
-      }
-    }
-    return empty_;
-  }
-
- private:
-  void differentiate(index_t b, index_t h, index_t g, index_t i) {
-    compute_row(call_, b, h, i, row_);
-    if (row_.is_empty) empty_.add(b, h, i);
-    hide_infinite_scores();
-    for (index_t d = 0; d < d_v_; ++d)
-      d_out_[static_cast<std::size_t>(d)] = t_.d_out.load(b, h, i, d);
-    differentiate_values(b, h, g, i);
-    differentiate_softmax();
-    differentiate_scores();
-    differentiate_products(b, h, g, i);
-  }
-
-  // A score of -inf through the data has weight 0, as if the pair were hidden: it takes no part, so
-  // that the infinite k or q behind it isn't multiplied by 0.
-  void hide_infinite_scores() {
-    for (index_t j = row_.keys.begin; j < row_.keys.end; ++j) {
-      const auto at = static_cast<std::size_t>(j);
-      if (row_.scores[at] == kNothing<double>) row_.allowed[at] = 0;
-    }
-  }
-
-  // forward: out_i = sum_j m_ij w_ij v_j, m the dropout factor (0 or 1/(1-p); 1 without dropout)
-  void differentiate_values(index_t b, index_t h, index_t g, index_t i) {
-    const Dropout& dropout = call_.options.dropout;
-    for_allowed([&](index_t j, std::size_t at) {
-      const bool is_dropped = dropout.p > 0 && dropped(dropout.seed, {b, h, i, j}, dropout.p);
-      kept_[at] = is_dropped ? 0.0 : dropout.p > 0 ? 1.0 / (1.0 - dropout.p) : 1.0;
-      const Strided<E> v = value(b, g, j);
-      d_weights_[at] = kept_[at] * dot<double>(d_out_.data(), v, d_v_);
-      const double weight = row_.weights[at] * kept_[at];
-      for (std::size_t d = 0; d < d_out_.size(); ++d) dv_.row(j)[d] += weight * d_out_[d];
-    });
-  }
-
-  // forward: w_ij = exp(s_ij - max_i) / sum_i
-  void differentiate_softmax() {
-    for_allowed([&](index_t, std::size_t at) {
-      d_scores_[at] = row_.weights[at] * d_weights_[at];  // summed below
-    });
-    const double mean = block_sum(d_scores_.data(), row_.allowed.data(), row_.keys);
-    for_allowed([&](index_t, std::size_t at) {
-      d_scores_[at] = row_.weights[at] * (d_weights_[at] - mean);
-    });
-  }
-
-  // forward: s = softcap * tanh(s' / softcap); the bias only shifts
-  void differentiate_scores() {
-    const double softcap = call_.options.softcap;
-    if (softcap <= 0) return;
-    for_allowed([&](index_t, std::size_t at) {
-      const double t = math::tanh(row_.uncapped[at] / softcap);
-      d_scores_[at] *= (1.0 - t) * (1.0 + t);
-    });
-  }
-
-  // forward: s'_ij = dot(scale * q_i, k_j)
-  void differentiate_products(index_t b, index_t h, index_t g, index_t i) {
-    double* dq = sums_.data();
-    const auto key = [&](index_t j) { return vector_at<E>(call_.k, b, g, j); };
-    weighted_sum(d_scores_.data(), row_.allowed.data(), row_.keys, key, call_.d_k, dq + call_.d_k,
-                 dq);
-    for (index_t d = 0; d < call_.d_k; ++d) {
-      const double x = call_.scale * dq[d];
-      t_.gradients.dq.store_at({b, h, i, d}, canonical(x));
-    }
-    for_allowed([&](index_t j, std::size_t at) {
-      for (index_t d = 0; d < call_.d_k; ++d)
-        dk_.row(j)[d] += d_scores_[at] * row_.query[static_cast<std::size_t>(d)];
-    });
-  }
-
-  template <class F>
-  void for_allowed(const F& f) {
-    for (index_t j = row_.keys.begin; j < row_.keys.end; ++j) {
-      const auto at = static_cast<std::size_t>(j);
-      if (row_.allowed[at] != 0) f(j, at);
-    }
-  }
-
-  Strided<E> value(index_t b, index_t g, index_t j) const {
-    return d_v_ == 0 ? Strided<E>{} : vector_at<E>(t_.v, b, g, j);
-  }
-
-  const Call<E>& call_;
-  BackwardTensors t_;
-  Row<double> row_;
-  EmptyRows empty_;
-  index_t d_v_;
-  KeySums dk_, dv_;
-  std::vector<double> d_out_;      // [d_v]
-  std::vector<double> kept_;       // [kv_len] dropout factors
-  std::vector<double> d_weights_;  // [kv_len]
-  std::vector<double> d_scores_;   // [kv_len]
-  std::vector<double> sums_;       // [2, d_k] dq and room for its blocks
-};
-
-void check_d_out(const ConstTensor<4>& d_out, const std::array<index_t, 4>& shape,
-                 Findings& findings) {
-  if (!is_floating(d_out.dtype)) {
-    findings.option("d_out", std::string("has dtype ") + name(d_out.dtype) +
-                                 "; f64, f32, bf16 or f16 would be right");
-  }
-  if (d_out.shape != shape) {
-    findings.shape("d_out", "is " + shape_text(d_out.shape) + "; [batch, heads, q_len, d_v] = " +
-                                shape_text(shape) + " is right");
+template <int Rank>
+void check_readable(const char* where, const ConstTensor<Rank>& tensor,
+                    const std::array<index_t, ConstTensor<Rank>::kRank>& shape, const char* axes,
+                    Findings& findings) {
+  if (tensor.shape != shape) {
+    findings.shape(where, "is " + shape_text(tensor.shape) + "; " + axes + " = " +
+                              shape_text(shape) + " is right");
     return;
   }
-  bool has_elements = true;
-  for (const index_t extent : shape) has_elements = has_elements && extent > 0;
-  if (!has_elements) return;
-  if (!spans_memory(d_out.shape, d_out.strides, d_out.dtype))
-    findings.shape("d_out", "its strides reach beyond 64-bit addresses");
-  if (d_out.data == nullptr)
-    findings.option("d_out", "data is null, but " + shape_text(shape) + " has elements");
+  for (const index_t extent : shape)
+    if (extent <= 0) return;
+  if (!spans_memory(tensor.shape, tensor.strides, tensor.dtype))
+    findings.shape(where, "its strides reach beyond 64-bit addresses");
+  if (tensor.data == nullptr)
+    findings.option(where, "data is null, but " + shape_text(shape) + " has elements");
+}
+
+void check_floating(const char* where, DType type, Findings& findings) {
+  if (is_floating(type)) return;
+  findings.option(
+      where, std::string("has dtype ") + name(type) + "; f64, f32, bf16 or f16 would be right");
+}
+
+// Rounded any further, max would no longer be the maximum.
+void check_row(const char* where, const MutableTensor<3>& tensor, const Shape3& shape,
+               DType compute, Findings& findings) {
+  check_readable<3>(where, tensor, shape, "[batch, heads, q_len]", findings);
+  if (tensor.dtype == compute || tensor.dtype == DType::f64) return;
+  findings.option(where, fmt::format("has dtype {}; {} would be right, the compute type",
+                                     name(tensor.dtype), name(compute)));
+}
+
+std::array<index_t, 4> shape_of_term(const Bias::Term& term) {
+  if (const auto* t5 = std::get_if<Bias::T5>(&term)) return {1, 1, t5->buckets, t5->heads};
+  std::array<index_t, 4> shape{1, 1, 1, 1};
+  if (const auto* dense = std::get_if<Bias::Dense>(&term)) {
+    for (int n = 0; n < dense->values.rank; ++n)
+      shape[static_cast<std::size_t>(4 - dense->values.rank + n)] =
+          dense->values.shape[static_cast<std::size_t>(n)];
+  }
+  return shape;
+}
+
+void check_d_bias(const std::vector<MutableTensor<4>>& d_bias, const AttentionOptions& options,
+                  Findings& findings) {
+  const std::vector<Bias::Term>& terms = options.bias.terms();
+  if (d_bias.size() > terms.size()) {
+    findings.shape("d_bias", fmt::format("has {} tensors where the bias has {} terms; one for each "
+                                         "term, in order",
+                                         d_bias.size(), terms.size()));
+    return;
+  }
+  for (std::size_t n = 0; n < d_bias.size(); ++n) {
+    if (d_bias[n].data == nullptr) continue;
+    const std::string where = fmt::format("d_bias[{}]", n);
+    if (std::holds_alternative<Bias::Alibi>(terms[n])) {
+      findings.option(where,
+                      "is of an ALiBi term, whose slopes have no gradient; null data would "
+                      "be right");
+      continue;
+    }
+    check_writable<4>(where, d_bias[n], shape_of_term(terms[n]), {"0", "1", "2", "3"}, findings);
+  }
+}
+
+std::vector<NamedData> results_of(const Gradients& gradients) {
+  std::vector<NamedData> results{{"dq", gradients.dq.data},
+                                 {"dk", gradients.dk.data},
+                                 {"dv", gradients.dv.data},
+                                 {"d_sinks", gradients.d_sinks.data}};
+  for (const MutableTensor<4>& d_bias : gradients.d_bias)
+    results.push_back({"d_bias", d_bias.data});
+  return results;
+}
+
+}  // namespace
+
+void check_backward(const BackwardInputs& inputs, const Gradients& gradients,
+                    const AttentionOptions& options, Findings& findings) {
+  const ConstTensor<4>&d_out = *inputs.d_out, &q = *inputs.q, &k = *inputs.k, &v = *inputs.v;
+  check_call({&q, &k, &v}, options, findings);
+  check_floating("d_out", d_out.dtype, findings);
+  check_readable<4>("d_out", d_out, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]},
+                    "[batch, heads, q_len, d_v]", findings);
+  check_writable<4>("dq", gradients.dq, q.shape, kQueryAxes, findings);
+  check_writable<4>("dk", gradients.dk, k.shape, kKeyAxes, findings);
+  check_writable<4>("dv", gradients.dv, v.shape, kValueAxes, findings);
+  check_d_bias(gradients.d_bias, options, findings);
+  if (gradients.d_sinks.data != nullptr) {
+    check_writable<1>("d_sinks", gradients.d_sinks, {static_cast<index_t>(options.sinks.size())},
+                      {"heads"}, findings);
+  }
+  check_apart({{"d_out", d_out.data}, {"q", q.data}, {"k", k.data}, {"v", v.data}},
+              results_of(gradients), findings);
+}
+
+void store_sinks(std::span<const double> sums, const MutableTensor<1>& d_sinks) {
+  if (d_sinks.data == nullptr) return;
+  for (std::size_t h = 0; h < sums.size(); ++h)
+    d_sinks.store_at({static_cast<index_t>(h)}, canonical(sums[h]));
+}
+
+void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const ConstTensor<4>& k,
+                     const ConstTensor<4>& v, const ConstTensor<4>& out, const RowState& rows,
+                     const Gradients& gradients, const AttentionOptions& options,
+                     const Context& context) {
+  Findings findings;
+  check_backward({&d_out, &q, &k, &v}, gradients, options, findings);
+  check_floating("out", out.dtype, findings);
+  check_readable<4>("out", out, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]},
+                    "[batch, heads, q_len, d_v]", findings);
+  const Shape3 state{q.shape[0], q.shape[1], q.shape[2]};
+  check_row("rows.max", rows.max, state, compute_type(q.dtype), findings);
+  check_row("rows.sum", rows.sum, state, compute_type(q.dtype), findings);
+  // Apart from each other they were found to be above.
+  for (const NamedData& result : results_of(gradients)) {
+    check_apart({{"out", out.data}, {"rows.max", rows.max.data}, {"rows.sum", rows.sum.data}},
+                {result}, findings);
+  }
+  refuse("attend_backward", findings);
+  run_backward({d_out, q, kv_of(k, v), k.shape[2], out, rows, gradients, options}, context);
+}
+
+namespace {
+
+template <class T>
+EmptyRows attend_and_back(const BackwardInputs& in, const Gradients& gradients,
+                          const AttentionOptions& options, const Context& context) {
+  const std::array<index_t, 4>&q = in.q->shape, &v = in.v->shape;
+  Tensor<T, 4> out({q[0], q[1], q[2], v[3]});
+  Tensor<T, 3> max({q[0], q[1], q[2]}), sum({q[0], q[1], q[2]});
+  const MutableTensor<4> out_view(out);
+  const RowState rows{max, sum, {}};
+  const KvSource kv = kv_of(*in.k, *in.v);
+  const index_t kv_len = in.k->shape[2];
+  const EmptyRows empty = run_fused({*in.q, kv, kv_len, options, out_view, rows}, context);
+  run_backward({*in.d_out, *in.q, kv, kv_len, out_view, rows, gradients, options}, context);
+  return empty;
 }
 
 }  // namespace
 
 void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const ConstTensor<4>& k,
                      const ConstTensor<4>& v, const Gradients& gradients,
-                     const AttentionOptions& options) {
+                     const AttentionOptions& options, const Context& context) {
   Findings findings;
-  check_call({&q, &k, &v}, options, findings);
-  check_d_out(d_out, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}, findings);
-  check_writable<4>("dq", gradients.dq, q.shape, kQueryAxes, findings);
-  check_writable<4>("dk", gradients.dk, k.shape, kKeyAxes, findings);
-  check_writable<4>("dv", gradients.dv, v.shape, kValueAxes, findings);
-  check_apart({{"d_out", d_out.data}, {"q", q.data}, {"k", k.data}, {"v", v.data}},
-              {{"dq", gradients.dq.data}, {"dk", gradients.dk.data}, {"dv", gradients.dv.data}},
-              findings);
+  const BackwardInputs inputs{&d_out, &q, &k, &v};
+  check_backward(inputs, gradients, options, findings);
   refuse("attend_backward", findings);
-
-  if (k.shape[0] == 0 || k.shape[1] == 0) return;  // no element to write
-
-  EmptyRows empty;
-  with_element(q.dtype, [&](auto element) {
-    using E = decltype(element);
-    const Call<E> call(q, k, options);
-    empty = Backward<E>(call, {d_out, v, gradients}).run();
-  });
+  const EmptyRows empty = q.dtype == DType::f64
+                              ? attend_and_back<double>(inputs, gradients, options, context)
+                              : attend_and_back<float>(inputs, gradients, options, context);
   if (options.empty_row == EmptyRow::error)
     report_empty_rows(empty, "only scores of -inf", findings);
   refuse("attend_backward", findings);
