@@ -42,8 +42,8 @@ AttentionOptions options_of(const json& params) {
   return options;
 }
 
-Result run_attend(const AdversarialCase& c, Arithmetic arithmetic, bool wants_weights) {
-  const bool is_wide = arithmetic == Arithmetic::f64;
+Result run_attend(const AdversarialCase& c, const Way& way, bool wants_weights) {
+  const bool is_wide = way.arithmetic == Arithmetic::f64;
   const FileTensor q = is_wide ? converted(c.q, DType::f64) : c.q;
   const FileTensor k = is_wide ? converted(c.k, DType::f64) : c.k;
   const FileTensor v = is_wide ? converted(c.v, DType::f64) : c.v;
@@ -58,7 +58,7 @@ Result run_attend(const AdversarialCase& c, Arithmetic arithmetic, bool wants_we
   RowState rows;
   rows.lse = writable<3>(lse);
   rows.max = writable<3>(row_max);
-  attend(q_view, k.view<4>("k"), v.view<4>("v"), writable<4>(y), c.options, rows);
+  way.engine->attend(q_view, k.view<4>("k"), v.view<4>("v"), writable<4>(y), c.options, rows);
   result.y = widened(y);
   result.lse = widened(lse);
   result.row_max = widened(row_max);
@@ -111,14 +111,25 @@ AdversarialCase load_case(const Golden& golden, const json& entry) {
   return c;
 }
 
-Result run(const AdversarialCase& c, Arithmetic arithmetic, bool wants_weights) {
-  return arithmetic == Arithmetic::trace ? run_trace(c, wants_weights)
-                                         : run_attend(c, arithmetic, wants_weights);
+std::vector<Way> ways(const Selection& selection) {
+  std::vector<Way> result;
+  for (const Engine& engine : selection.engines) {
+    result.push_back({&engine, Arithmetic::stored});
+    result.push_back({&engine, Arithmetic::f64});
+    if (!engine.is_fused()) result.push_back({&engine, Arithmetic::trace});
+  }
+  return result;
 }
 
-std::string name(Arithmetic arithmetic, DType stored) {
-  if (arithmetic == Arithmetic::stored) return glasshead::name(stored);
-  return arithmetic == Arithmetic::f64 ? "f64" : "trace";
+Result run(const AdversarialCase& c, const Way& way, bool wants_weights) {
+  return way.arithmetic == Arithmetic::trace ? run_trace(c, wants_weights)
+                                             : run_attend(c, way, wants_weights);
+}
+
+std::string name(const Way& way, DType stored) {
+  if (way.arithmetic == Arithmetic::trace) return "steps";
+  return way.engine->name + " " +
+         (way.arithmetic == Arithmetic::f64 ? "f64" : glasshead::name(stored));
 }
 
 double unit_roundoff(DType type) {
@@ -150,13 +161,13 @@ FolderReport run_adversarial(const Golden& golden, const Selection& selection) {
     report.cases.push_back(selection.is_list ? named(name) : run_it());
   };
   for (const json& entry : golden.index().at("cases")) {
-    visit(entry.at("name"), [&] { return run_case(golden, entry); });
+    visit(entry.at("name"), [&] { return run_case(golden, entry, selection); });
   }
   for (const json& pair : golden.index().at("pairs")) {
-    visit(pair_name(pair), [&] { return run_pair(golden, pair); });
+    visit(pair_name(pair), [&] { return run_pair(golden, pair, selection); });
   }
   for (const json& giant : golden.index().at("generated")) {
-    visit(giant.at("name"), [&] { return run_giant(giant); });
+    visit(giant.at("name"), [&] { return run_giant(giant, selection); });
   }
   return report;
 }

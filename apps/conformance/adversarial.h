@@ -11,14 +11,19 @@
 
 namespace glasshead::conformance {
 
-// How a case is computed. Every case is run in all three.
 enum class Arithmetic {
   stored,  // attend on the inputs as they are: f32 or f16
   f64,     // attend on the inputs widened
   trace    // the steps of the readable path
 };
-inline constexpr Arithmetic kArithmetics[] = {Arithmetic::stored, Arithmetic::f64,
-                                              Arithmetic::trace};
+// How a case is computed.
+struct Way {
+  const Engine* engine;
+  Arithmetic arithmetic;
+};
+// Every case is run in all of them: each engine stored and in f64, and the steps beside the
+// readable path.
+std::vector<Way> ways(const Selection& selection);
 
 struct AdversarialCase {
   std::string name;
@@ -37,8 +42,8 @@ struct Result {
   DType state_type = DType::f32;  // what lse and w were rounded to: the compute type
 };
 
-Result run(const AdversarialCase& c, Arithmetic arithmetic, bool wants_weights);
-std::string name(Arithmetic arithmetic, DType stored);  // "f32", "f16", "f64", "trace"
+Result run(const AdversarialCase& c, const Way& way, bool wants_weights);
+std::string name(const Way& way, DType stored);  // "avx2 f32", "transparent f64", "steps"
 
 // u and tiny of the README's tolerance, by the type a result was rounded to.
 double unit_roundoff(DType type);
@@ -59,9 +64,9 @@ RowFactors row_factors(const AdversarialCase& c, const Array& tol_unit);
 FolderReport run_adversarial(const Golden& golden, const Selection& selection);
 
 // Parts of it, in files of their own.
-CaseResult run_case(const Golden& golden, const nlohmann::json& entry);
-CaseResult run_pair(const Golden& golden, const nlohmann::json& pair);
-CaseResult run_giant(const nlohmann::json& giant);
+CaseResult run_case(const Golden& golden, const nlohmann::json& entry, const Selection& selection);
+CaseResult run_pair(const Golden& golden, const nlohmann::json& pair, const Selection& selection);
+CaseResult run_giant(const nlohmann::json& giant, const Selection& selection);
 std::string pair_name(const nlohmann::json& pair);  // "cache:a:b"
 const nlohmann::json& entry_named(const Golden& golden, const std::string& name);
 

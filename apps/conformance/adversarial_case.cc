@@ -97,9 +97,9 @@ const Array& answer(const Expected& expected, const std::string& accepted_name) 
 }
 
 void check_values(const json& entry, const Expected& expected, const RowFactors& factors,
-                  const AdversarialCase& c, Arithmetic arithmetic, CaseResult& verdict) {
-  const std::string run_name = name(arithmetic, c.q.dtype);
-  const Result result = run(c, arithmetic, expected.w.has_value() || entry.contains("checks"));
+                  const AdversarialCase& c, const Way& way, CaseResult& verdict) {
+  const std::string run_name = name(way, c.q.dtype);
+  const Result result = run(c, way, expected.w.has_value() || entry.contains("checks"));
   const Tolerances allowed = tolerances(expected, factors, result);
   std::optional<Failure> y_failure;
   bool is_y = false;
@@ -121,7 +121,8 @@ void check_values(const json& entry, const Expected& expected, const RowFactors&
 }
 
 // All ways of running it must refuse, and `check` must say why.
-void check_refusal(const Golden& golden, const json& entry, CaseResult& verdict) {
+void check_refusal(const Golden& golden, const json& entry, const Selection& selection,
+                   CaseResult& verdict) {
   std::optional<AdversarialCase> c;
   try {
     c = load_case(golden, entry);
@@ -132,9 +133,8 @@ void check_refusal(const Golden& golden, const json& entry, CaseResult& verdict)
   if (check(c->q.view<4>("q"), c->k.view<4>("k"), c->v.view<4>("v"), c->options).empty()) {
     verdict.add(accepted, "check");
   }
-  for (const Arithmetic arithmetic : kArithmetics) {
-    if (!refuses([&] { run(*c, arithmetic, false); }))
-      verdict.add(accepted, name(arithmetic, c->q.dtype));
+  for (const Way& way : ways(selection)) {
+    if (!refuses([&] { run(*c, way, false); })) verdict.add(accepted, name(way, c->q.dtype));
   }
 }
 
@@ -143,8 +143,9 @@ void check_refusal(const Golden& golden, const json& entry, CaseResult& verdict)
 RowFactors row_factors(const AdversarialCase& c, const Array& tol_unit) {
   AdversarialCase with_size = c;
   with_size.v = absolute(c.v);
-  const Array sums = run(with_size, Arithmetic::f64, false).y;
-  const Array largest = run(absolute(c), Arithmetic::f64, false).row_max;
+  const Way wide{&transparent(), Arithmetic::f64};
+  const Array sums = run(with_size, wide, false).y;
+  const Array largest = run(absolute(c), wide, false).row_max;
   const auto width = static_cast<std::size_t>(tol_unit.shape.back());
   const double smallest = std::max(16.0, 4 * std::sqrt(static_cast<double>(c.k.shape[2])));
   const std::size_t rows = largest.values.size();
@@ -161,18 +162,18 @@ RowFactors row_factors(const AdversarialCase& c, const Array& tol_unit) {
   return factors;
 }
 
-CaseResult run_case(const Golden& golden, const json& entry) {
+CaseResult run_case(const Golden& golden, const json& entry, const Selection& selection) {
   CaseResult verdict = named(entry.at("name"));
   if (entry.at("expected").at("kind") == "error") {
-    check_refusal(golden, entry, verdict);
+    check_refusal(golden, entry, selection, verdict);
     return verdict;
   }
   try {
     const AdversarialCase c = load_case(golden, entry);
     const Expected expected(golden, entry.at("expected"));
     const RowFactors factors = row_factors(c, expected.tol_unit);
-    for (const Arithmetic arithmetic : kArithmetics) {
-      check_values(entry, expected, factors, c, arithmetic, verdict);
+    for (const Way& way : ways(selection)) {
+      check_values(entry, expected, factors, c, way, verdict);
     }
   } catch (const Error& error) {
     verdict.add_refusal(error);

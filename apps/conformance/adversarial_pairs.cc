@@ -1,5 +1,5 @@
-// Relations between two hostile cases: each in all three arithmetics, within the two tolerances, or
-// bit for bit where the same bits are promised.
+// Relations between two hostile cases: each in every way it is computed, within the two tolerances,
+// or bit for bit where the same bits are promised.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -201,7 +201,7 @@ std::string pair_name(const json& pair) {
          pair.at("b").get<std::string>();
 }
 
-CaseResult run_pair(const Golden& golden, const json& entry) {
+CaseResult run_pair(const Golden& golden, const json& entry, const Selection& selection) {
   CaseResult verdict = named(pair_name(entry));
   try {
     Pair pair{load_side(golden, entry.at("a")), load_side(golden, entry.at("b")), entry.at("kind"),
@@ -210,13 +210,14 @@ CaseResult run_pair(const Golden& golden, const json& entry) {
         rows && pair.kind == "cache" && pair.b.c.k.shape[2] < rows->end) {
       place_ring(pair.a.c, *rows, pair.b.c);
     }
-    for (const Arithmetic arithmetic : kArithmetics) {
-      const std::string run_name = name(arithmetic, pair.a.c.q.dtype);
-      if (arithmetic == Arithmetic::f64) widen(pair);  // and stays so for the trace
-      const bool wants_weights = pair.relation.find("W_b") != std::string::npos;
-      pair.a.result = run(pair.a.c, arithmetic, wants_weights);
-      pair.b.result = run(pair.b.c, arithmetic, wants_weights);
-      verdict.add(check_relation(pair), run_name);
+    Pair wide = pair;
+    widen(wide);
+    const bool wants_weights = pair.relation.find("W_b") != std::string::npos;
+    for (const Way& way : ways(selection)) {
+      Pair& computed = way.arithmetic == Arithmetic::stored ? pair : wide;
+      computed.a.result = run(computed.a.c, way, wants_weights);
+      computed.b.result = run(computed.b.c, way, wants_weights);
+      verdict.add(check_relation(computed), name(way, pair.a.c.q.dtype));
     }
   } catch (const Error& error) {
     verdict.add_refusal(error);

@@ -32,16 +32,13 @@ FolderReport run_folder(const std::string& folder, const Selection& selection) {
 
 struct Arguments {
   std::vector<std::string> folders;
-  std::string path = "all";
+  std::string path = "all", isa;
   bool is_json = false;
   Selection selection;
 };
 
-int run_folders(const Arguments& arguments) {
-  if (arguments.path == "fused") {
-    std::fprintf(stderr, "--path fused: the fused path is not in this version\n");
-    return 2;
-  }
+int run_folders(Arguments arguments) {
+  arguments.selection.engines = engines_of(arguments.path, arguments.isa);
   nlohmann::json all = nlohmann::json::array();
   bool is_all_right = true;
   std::size_t found = 0;
@@ -84,10 +81,12 @@ int main(int argc, char** argv) {
       "glasshead-conformance"};
   app.add_option("DIR", arguments.folders, "folders to run")->required()->type_name("");
   app.add_option("--path", arguments.path,
-                 "which path computes (fused is not in this version); all: those there are, the "
-                 "default")
+                 "which path computes: the readable one, the fused one with every kernel set "
+                 "that this processor has, or all of them, the default")
       ->type_name("transparent|fused|all")
       ->check(CLI::IsMember({"transparent", "fused", "all"}).description(""));
+  app.add_option("--isa", arguments.isa, "run the fused path with this kernel set alone")
+      ->type_name("NAME");
   app.add_flag("--json", arguments.is_json, "every case and every failure, as JSON");
   app.add_option("--only", arguments.selection.only, "run only the case of this name")
       ->type_name("NAME");
@@ -98,7 +97,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    return glasshead::conformance::run_folders(arguments);
+    return glasshead::conformance::run_folders(std::move(arguments));
   } catch (const glasshead::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;

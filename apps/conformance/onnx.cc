@@ -13,7 +13,6 @@ using Run = OnnxOutputs (*)(const OnnxCase&);
 
 const std::map<std::string, Run>& operators() {
   static const std::map<std::string, Run> table{
-      {"Attention", run_onnx_attention},
       {"RotaryEmbedding", run_onnx_rotary},
       {"RMSNormalization", run_onnx_normalization},
       {"LayerNormalization", run_onnx_normalization},
@@ -24,6 +23,8 @@ const std::map<std::string, Run>& operators() {
   };
   return table;
 }
+
+constexpr const char* kAttention = "Attention";
 
 // Attention's expected outputs are f64 results rounded once: a path that computes in f32 gets 4
 // ulp, one that ends in f16 (computed in f32) 1 ulp. The neighbours' are f32 results of ONNX's own
@@ -109,27 +110,40 @@ const FileTensor& OnnxCase::input(std::size_t position) const {
 }
 
 bool knows_operator(const OnnxCase& c) {
-  return (c.domain.empty() || c.domain == "ai.onnx") && operators().contains(c.op);
+  return (c.domain.empty() || c.domain == "ai.onnx") &&
+         (c.op == kAttention || operators().contains(c.op));
 }
 
-CaseResult run_onnx_case(const OnnxCase& c) {
-  CaseResult verdict = named(c.name);
-  if (!knows_operator(c)) {
-    verdict.outcome = Outcome::skipped;
-    verdict.reason = "operator " + c.op + " is not part of this program";
-    return verdict;
+namespace {
+
+void compare_outputs(const OnnxCase& c, const OnnxOutputs& got, const std::string& run,
+                     CaseResult& verdict) {
+  for (std::size_t n = 0; n < c.outputs.size(); ++n) {
+    if (!c.outputs[n].tensor) continue;
+    const Array expected = widened(*c.outputs[n].tensor);
+    const std::string& output = c.outputs[n].name;
+    verdict.add(n < got.size()
+                    ? compare(output, widened(got[n].tensor), expected, tolerance(got[n], expected))
+                    : in_words(output, "is not computed"),
+                run + name(c.outputs[n].tensor->dtype));
   }
+}
+
+}  // namespace
+
+CaseResult run_onnx_case(const OnnxCase& c, const Selection& selection) {
+  CaseResult verdict = named(c.name);
+  if (!knows_operator(c))
+    return skipped(c.name, "operator " + c.op + " is not part of this program");
   try {
-    const OnnxOutputs got = operators().at(c.op)(c);
-    for (std::size_t n = 0; n < c.outputs.size(); ++n) {
-      if (!c.outputs[n].tensor) continue;
-      const Array expected = widened(*c.outputs[n].tensor);
-      const std::string& output = c.outputs[n].name;
-      verdict.add(n < got.size() ? compare(output, widened(got[n].tensor), expected,
-                                           tolerance(got[n], expected))
-                                 : in_words(output, "is not computed"),
-                  name(c.outputs[n].tensor->dtype));
+    if (c.op == kAttention) {
+      for (const Engine& engine : selection.engines)
+        compare_outputs(c, run_onnx_attention(c, engine), engine.name + " ", verdict);
+      return verdict;
     }
+    if (!selection.has_steps())
+      return skipped(c.name, "the fused path has no part in operator " + c.op);
+    compare_outputs(c, operators().at(c.op)(c), "", verdict);
   } catch (const Error& error) {
     verdict.add_refusal(error);
   }
@@ -143,7 +157,8 @@ FolderReport run_onnx_attention_folder(const Golden& golden, const Selection& se
     report.cases.push_back(
         selection.is_list ? named(entry.at("name"))
                           : run_onnx_case(load(golden, entry, golden.index().at("canonical_inputs"),
-                                               golden.index().at("canonical_outputs"))));
+                                               golden.index().at("canonical_outputs")),
+                                          selection));
   }
   return report;
 }
@@ -152,10 +167,11 @@ FolderReport run_onnx_other_folder(const Golden& golden, const Selection& select
   FolderReport report{golden.folder(), golden.format(), {}};
   for (const json& entry : golden.index().at("cases")) {
     if (!selection.wants(entry.at("name"))) continue;
-    report.cases.push_back(selection.is_list
-                               ? named(entry.at("name"))
-                               : run_onnx_case(load(golden, entry, entry.at("node_inputs"),
-                                                    entry.at("node_outputs"))));
+    report.cases.push_back(
+        selection.is_list
+            ? named(entry.at("name"))
+            : run_onnx_case(load(golden, entry, entry.at("node_inputs"), entry.at("node_outputs")),
+                            selection));
   }
   return report;
 }

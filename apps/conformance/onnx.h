@@ -33,8 +33,9 @@ struct OnnxCase {
   bool wants_output(std::size_t position) const;
 };
 
-// Runs it by its operator: skipped, with the operator named, where there is none.
-CaseResult run_onnx_case(const OnnxCase& c);
+// Runs it by its operator, attention with every engine: skipped, with the operator named, where
+// there is none.
+CaseResult run_onnx_case(const OnnxCase& c, const Selection& selection);
 bool knows_operator(const OnnxCase& c);
 
 struct OnnxOutput {
@@ -45,7 +46,7 @@ struct OnnxOutput {
 };
 // By position.
 using OnnxOutputs = std::vector<OnnxOutput>;
-OnnxOutputs run_onnx_attention(const OnnxCase& c);
+OnnxOutputs run_onnx_attention(const OnnxCase& c, const Engine& engine);
 // RotaryEmbedding, RMSNormalization, LayerNormalization, Softmax, LogSoftmax, Gelu, Swish.
 OnnxOutputs run_onnx_normalization(const OnnxCase& c);
 OnnxOutputs run_onnx_rotary(const OnnxCase& c);

@@ -185,7 +185,7 @@ FileTensor in_layout_of_q(const OnnxCase& c, FileTensor y) {
 
 }  // namespace
 
-OnnxOutputs run_onnx_attention(const OnnxCase& c) {
+OnnxOutputs run_onnx_attention(const OnnxCase& c, const Engine& engine) {
   // FLOAT, FLOAT16, BFLOAT16 (TensorProto's numbers): f32, in which softmax is computed anyway, is
   // at least that.
   const auto precision = static_cast<int>(c.number("softmax_precision", 1));
@@ -200,7 +200,7 @@ OnnxOutputs run_onnx_attention(const OnnxCase& c) {
   const auto mode = static_cast<int>(c.number("qk_matmul_output_mode", 0));
   index_t b = 0;
   for (const Call& call : plan.calls) {
-    attend(call.q, call.k, call.v, batch_of(writable<4>(y), b, plan.step), call.options);
+    engine.attend(call.q, call.k, call.v, batch_of(writable<4>(y), b, plan.step), call.options);
     if (c.wants_output(out_scores)) {
       write_scores(call, mode, batch_of(writable<4>(scores), b, plan.step));
     }

@@ -39,10 +39,6 @@ std::optional<std::size_t> position(const std::vector<std::string>& names,
   return static_cast<std::size_t>(found - names.begin());
 }
 
-CaseResult skipped(const std::string& name, std::string reason) {
-  return {.name = name, .outcome = Outcome::skipped, .reason = std::move(reason), .failures = {}};
-}
-
 // The node as a case without tensors.
 OnnxCase case_of(const std::string& name, const protobuf::Node& node) {
   OnnxCase c;
@@ -78,7 +74,7 @@ bool load_tensors(const fs::path& set, const protobuf::Model& model, OnnxCase& c
   return true;
 }
 
-CaseResult run_test(const fs::path& folder) {
+CaseResult run_test(const fs::path& folder, const Selection& selection) {
   const std::string name = folder.filename().string();
   try {
     const protobuf::Model model = protobuf::parse_model(read_bytes(folder / "model.onnx"));
@@ -88,7 +84,7 @@ CaseResult run_test(const fs::path& folder) {
     if (!load_tensors(folder / "test_data_set_0", model, c)) {
       return skipped(name, c.op + " with tensors that this program does not read");
     }
-    return run_onnx_case(c);
+    return run_onnx_case(c, selection);
   } catch (const Error& error) {
     CaseResult verdict = named(name);
     verdict.add_refusal(error);
@@ -117,7 +113,7 @@ FolderReport run_onnx_package(const std::string& folder, const Selection& select
   for (const fs::path& test : tests_in(folder)) {
     const std::string name = test.filename().string();
     if (!selection.wants(name)) continue;
-    report.cases.push_back(selection.is_list ? named(name) : run_test(test));
+    report.cases.push_back(selection.is_list ? named(name) : run_test(test, selection));
   }
   return report;
 }

@@ -50,6 +50,13 @@ CaseResult named(std::string name) {
   return result;
 }
 
+CaseResult skipped(std::string name, std::string reason) {
+  CaseResult result = named(std::move(name));
+  result.outcome = Outcome::skipped;
+  result.reason = std::move(reason);
+  return result;
+}
+
 void CaseResult::add(std::optional<Failure> failure, const std::string& run) {
   if (!failure) return;
   failure->run = run;

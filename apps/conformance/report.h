@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/compare.h"
+#include "conformance/engine.h"
 #include "glasshead/error.h"
 
 namespace glasshead::conformance {
@@ -26,11 +27,20 @@ struct CaseResult {
 
 CaseResult named(std::string name);  // passed until a failure is added
 
+CaseResult skipped(std::string name, std::string reason);
+
 // What is to be run.
 struct Selection {
   std::string only;      // a case's name, or empty: all
   bool is_list = false;  // names only, nothing is run
+  std::vector<Engine> engines;
   bool wants(const std::string& name) const { return only.empty() || only == name; }
+  // Whether the steps run too: they are the readable path.
+  bool has_steps() const {
+    for (const Engine& engine : engines)
+      if (!engine.is_fused()) return true;
+    return false;
+  }
 };
 
 struct FolderReport {

@@ -125,9 +125,10 @@ void compare_both(std::vector<Step> list, const Inputs& inputs, const json& valu
   compare_taps(values, kUnshifted, run_steps(list, inputs), run, verdict);
 }
 
-// attend and attention_weights on Q, K, V in f64: no steps in between.
+// An engine and attention_weights on Q, K, V in f64: no steps in between.
 void compare_attend(const TraceTensor& q, const TraceTensor& k, const TraceTensor& v,
-                    const AttentionOptions& options, const json& values, CaseResult& verdict) {
+                    const AttentionOptions& options, const json& values, const Engine& engine,
+                    CaseResult& verdict) {
   const FileTensor q_file = file_tensor(q);
   const FileTensor k_file = file_tensor(k);
   const FileTensor v_file = file_tensor(v);
@@ -137,19 +138,19 @@ void compare_attend(const TraceTensor& q, const TraceTensor& k, const TraceTenso
   FileTensor weights = zeros(DType::f64, {1, 1, rows, k.shape[0]});
   RowState state;
   state.lse = writable<3>(lse);
-  attend(q_file.view<4>("q"), k_file.view<4>("k"), v_file.view<4>("v"), writable<4>(out), options,
-         state);
+  engine.attend(q_file.view<4>("q"), k_file.view<4>("k"), v_file.view<4>("v"), writable<4>(out),
+                options, state);
   attention_weights(q_file.view<4>("q"), k_file.view<4>("k"), options, {0, 1, 0, rows},
                     writable<4>(weights));
   const auto check_file = [&](const char* quantity, const FileTensor& got) {
     const Array array = widened(got);
     verdict.add(
         compare_value(quantity, {array.shape, array.values}, values.at(quantity).at("value")),
-        "attend f64");
+        engine.name + " f64");
   };
-  check_file("output", out);
-  check_file("log_sum_exp", lse);
-  check_file("weights", weights);
+  for (const auto& [quantity, got] :
+       {std::pair{"output", &out}, {"log_sum_exp", &lse}, {"weights", &weights}})
+    if (values.contains(quantity)) check_file(quantity, *got);
 }
 
 nn::Network one_block(const AttentionOptions& options) {
@@ -176,11 +177,14 @@ Inputs projections(const json& values) {
   return inputs;
 }
 
-void run_example(const json& values, CaseResult& verdict) {
+void run_example(const json& values, const Selection& selection, CaseResult& verdict) {
   const TraceTensor q = value_of(values, "Q");
   const TraceTensor k = value_of(values, "K");
   const TraceTensor v = value_of(values, "V");
   const AttentionOptions options = options_of(values, q.shape[1]);
+  for (const Engine& engine : selection.engines)
+    compare_attend(q, k, v, options, values, engine, verdict);
+  if (!selection.has_steps()) return;
   compare_both(steps(options, q.shape[1]), {{"q", q}, {"k", k}, {"v", v}}, values, "steps",
                verdict);
   if (values.contains("X")) {
@@ -188,16 +192,18 @@ void run_example(const json& values, CaseResult& verdict) {
     compare_both(nn::steps(one_block(options), shapes_of(inputs)), inputs, values, "network",
                  verdict);
   }
-  compare_attend(q, k, v, options, values, verdict);
 }
 
 // A row of scores as an attention: q is the row, the keys are the unit vectors, so each score is
 // its coordinate.
-void run_scores(const json& values, CaseResult& verdict) {
+void run_scores(const json& values, const Selection& selection, CaseResult& verdict) {
   const TraceTensor q = value_of(values, "scores");
   const index_t n = q.shape[1];
   AttentionOptions options;
   options.scale = 1;
+  for (const Engine& engine : selection.engines)
+    compare_attend(q, identity(n), identity(n), options, values, engine, verdict);
+  if (!selection.has_steps()) return;
   const Inputs inputs{{"q", q}, {"k", identity(n)}, {"v", identity(n)}};
   compare_both(steps(options, n), inputs, values, "steps", verdict);
   if (!values.contains("lead")) return;  // the largest score over the second largest
@@ -237,7 +243,8 @@ void run_next_token(const Golden& golden, const json& seed, CaseResult& verdict)
 }
 
 // Token A's output with the causal mask and without it.
-void run_mask_removed(const Golden& golden, const json& seed, CaseResult& verdict) {
+void run_mask_removed(const Golden& golden, const json& seed, const Selection& selection,
+                      CaseResult& verdict) {
   const json values = golden.read_json("seed1_causal.json").at("values");
   const Inputs inputs{
       {"q", value_of(values, "Q")}, {"k", value_of(values, "K")}, {"v", value_of(values, "V")}};
@@ -248,6 +255,23 @@ void run_mask_removed(const Golden& golden, const json& seed, CaseResult& verdic
   };
   AttentionOptions causal;
   causal.mask = Mask::causal();
+  const FileTensor q = file_tensor(inputs[0].second), k = file_tensor(inputs[1].second),
+                   v = file_tensor(inputs[2].second);
+  const auto row_by = [&](const Engine& engine, const AttentionOptions& options) {
+    FileTensor out = zeros(DType::f64, {1, 1, q.shape[0], v.shape[1]});
+    engine.attend(q.view<4>("q"), k.view<4>("k"), v.view<4>("v"), writable<4>(out), options);
+    const std::vector<double> all = widened(out).values;
+    return TraceTensor{{v.shape[1]}, {all.begin(), all.begin() + v.shape[1]}};
+  };
+  for (const Engine& engine : selection.engines) {
+    const std::string run = engine.name + " f64";
+    verdict.add(
+        compare_value("with_mask", row_by(engine, causal), seed.at("with_mask").at("value")), run);
+    verdict.add(
+        compare_value("without_mask", row_by(engine, {}), seed.at("without_mask").at("value")),
+        run);
+  }
+  if (!selection.has_steps()) return;
   verdict.add(compare_value("with_mask", row_of(causal), seed.at("with_mask").at("value")),
               "steps");
   verdict.add(compare_value("without_mask", row_of({}), seed.at("without_mask").at("value")),
@@ -255,7 +279,7 @@ void run_mask_removed(const Golden& golden, const json& seed, CaseResult& verdic
 }
 
 // A row without a key: EmptyRow::error refuses it, everywhere; EmptyRow::zero makes it zeros.
-void run_fully_masked(const json& seed, CaseResult& verdict) {
+void run_fully_masked(const json& seed, const Selection& selection, CaseResult& verdict) {
   const FileTensor q = file_tensor(tensor_of(seed.at("Q")));
   const FileTensor k = file_tensor(tensor_of(seed.at("K")));
   const FileTensor v = file_tensor(tensor_of(seed.at("V")));
@@ -266,41 +290,50 @@ void run_fully_masked(const json& seed, CaseResult& verdict) {
   }
   AttentionOptions options;
   options.mask = Mask::allowed(Broadcast(allowed->view<4>("mask"), allowed));
-  options.empty_row = EmptyRow::error;
   FileTensor out = zeros(DType::f64, {1, 1, q.shape[0], v.shape[1]});
   const Failure accepted = in_words("", "a row without a key is accepted under EmptyRow::error");
-  if (!refuses([&] {
-        attend(q.view<4>("q"), k.view<4>("k"), v.view<4>("v"), writable<4>(out), options);
-      }))
-    verdict.add(accepted, "attend f64");
+  const Array nothing = widened(zeros(DType::f64, out.shape));
+  for (const Engine& engine : selection.engines) {
+    const std::string run = engine.name + " f64";
+    const auto attend = [&] {
+      engine.attend(q.view<4>("q"), k.view<4>("k"), v.view<4>("v"), writable<4>(out), options);
+    };
+    options.empty_row = EmptyRow::error;
+    if (!refuses(attend)) verdict.add(accepted, run);
+    options.empty_row = EmptyRow::zero;
+    attend();
+    verdict.add(compare("output", widened(out), nothing, exact(DType::f64)), run);
+  }
+  if (!selection.has_steps()) return;
+  options.empty_row = EmptyRow::error;
   if (!refuses([&] { attend_traced(q.view<4>("q"), k.view<4>("k"), v.view<4>("v"), options); }))
     verdict.add(accepted, "steps");
   options.empty_row = EmptyRow::zero;
   const Trace trace = attend_traced(q.view<4>("q"), k.view<4>("k"), v.view<4>("v"), options);
-  attend(q.view<4>("q"), k.view<4>("k"), v.view<4>("v"), writable<4>(out), options);
-  const Array nothing = widened(zeros(DType::f64, out.shape));
-  verdict.add(compare("output", widened(out), nothing, exact(DType::f64)), "attend f64");
   verdict.add(compare("output", {trace.at("out").shape, trace.at("out").values}, nothing,
                       exact(DType::f64)),
               "steps");
 }
 
-CaseResult run_seed(const Golden& golden, const std::string& name) {
+CaseResult run_seed(const Golden& golden, const std::string& name, const Selection& selection) {
   CaseResult verdict = named(name);
   try {
     const json seed = golden.read_json(name + ".json");
     if (seed.contains("inputs")) {
+      if (!selection.has_steps())
+        return skipped(name, "what follows attention is computed by the steps alone");
       run_next_token(golden, seed, verdict);
     } else if (seed.contains("with_mask")) {
-      run_mask_removed(golden, seed, verdict);
+      run_mask_removed(golden, seed, selection, verdict);
     } else if (seed.contains("allowed")) {
-      run_fully_masked(seed, verdict);
+      run_fully_masked(seed, selection, verdict);
     } else if (seed.contains("rows")) {
-      for (const auto& [row, values] : seed.at("rows").items()) run_scores(values, verdict);
+      for (const auto& [row, values] : seed.at("rows").items())
+        run_scores(values, selection, verdict);
     } else if (seed.at("values").contains("scores")) {
-      run_scores(seed.at("values"), verdict);
+      run_scores(seed.at("values"), selection, verdict);
     } else {
-      run_example(seed.at("values"), verdict);
+      run_example(seed.at("values"), selection, verdict);
     }
   } catch (const Error& error) {
     verdict.add_refusal(error);
@@ -315,7 +348,7 @@ FolderReport run_seeds(const Golden& golden, const Selection& selection) {
   for (const json& file : golden.index().at("files")) {
     const std::string name = file.at("name");
     if (!selection.wants(name)) continue;
-    report.cases.push_back(selection.is_list ? named(name) : run_seed(golden, name));
+    report.cases.push_back(selection.is_list ? named(name) : run_seed(golden, name, selection));
   }
   return report;
 }

@@ -99,7 +99,7 @@ class Verdicts(Folder):
         self.one_case(6.001)
         result = run(self.folder)
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stdout, r"FAIL two_keys: \w+: Y\[0,0,0,0\] = 6 where 6\.001\d* is right: \S+ ulp")
+        self.assertRegex(result.stdout, r"FAIL two_keys: \w+ f\d\d: Y\[0,0,0,0\] = 6 where 6\.001\d* is right: \S+ ulp")
         self.assertIn("0 passed, 1 failed", result.stdout)
 
     def test_nan_does_not_pass_for_a_number(self):
@@ -170,10 +170,19 @@ class Package(Folder):
 
 
 class Usage(Folder):
-    def test_the_fused_path_is_refused(self):
-        result = run("--path", "fused", DATA / "seeds")
+    def test_each_path_runs_alone(self):
+        self.one_case(6.001)
+        for path, who in (("transparent", "transparent|steps"), ("fused", r"(?!transparent)\w+")):
+            result = run("--path", path, self.folder)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stdout, rf"FAIL two_keys: ({who})( f\d\d)?: Y")
+        failures = json.loads(run("--path", "fused", "--isa", "scalar", "--json", self.folder).stdout)["folders"][0]["cases"][0]["failures"]
+        self.assertEqual({failure["run"] for failure in failures}, {"scalar f32", "scalar f64"})
+
+    def test_a_kernel_set_that_is_not_there_is_refused(self):
+        result = run("--path", "fused", "--isa", "abacus", DATA / "seeds")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertIn("not in this version", result.stderr)
+        self.assertIn('there is no kernel set "abacus"', result.stderr)
 
     def test_bad_usage_is_exit_code_2(self):
         for arguments in ([], ["--path", "other", DATA / "seeds"], [self.folder], [self.folder / "none"],
