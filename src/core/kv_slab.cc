@@ -105,21 +105,6 @@ void narrow_row(const std::vector<double>& row, Out* to, index_t step, float* sc
 
 }  // namespace
 
-index_t size_of(KvType type) {
-  switch (type) {
-    case KvType::f64:
-      return 8;
-    case KvType::f32:
-      return 4;
-    case KvType::bf16:
-    case KvType::f16:
-      return 2;
-    case KvType::int8:
-      return 1;
-  }
-  return 1;
-}
-
 std::optional<index_t> SlabLayout::bytes_of(const SlabSizes& sizes) {
   const index_t element = size_of(sizes.type);
   auto end = after(0, product({sizes.kv_heads, sizes.keys, sizes.d_k, element}));

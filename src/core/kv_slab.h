@@ -55,6 +55,4 @@ class SlabLayout {
   index_t v_at_ = 0, k_scales_at_ = 0, v_scales_at_ = 0, bytes_ = 0;  // bytes
 };
 
-index_t size_of(KvType type);  // bytes of an element
-
 }  // namespace glasshead

@@ -27,6 +27,19 @@ bool is_read_in_place(const KvLayout& layout, bool needs_rows) {
          (!needs_rows || layout.step == 1 || layout.is_panels);
 }
 
+// Whether the kernels of single rows widen it themselves.
+template <class T>
+bool is_narrow(const KvLayout& layout, bool may_be_panels) {
+  if (std::is_same_v<T, double> || layout.type == KvType::f64 || layout.type == KvType::f32)
+    return false;
+  return may_be_panels ? layout.is_panels : layout.step == 1;
+}
+
+Narrow narrow_of(KvType type) {
+  if (type == KvType::bf16) return Narrow::bf16;
+  return type == KvType::f16 ? Narrow::f16 : Narrow::int8;
+}
+
 // Calls f(data, widen_one) with the stored elements' own type.
 template <class T, class F>
 void with_elements(const void* data, KvType type, const F& f) {
@@ -65,6 +78,21 @@ KvType kv_type_of(DType dtype) {
   return dtype == DType::f16 ? KvType::f16 : KvType::f32;
 }
 
+index_t size_of(KvType type) {
+  switch (type) {
+    case KvType::f64:
+      return 8;
+    case KvType::f32:
+      return 4;
+    case KvType::bf16:
+    case KvType::f16:
+      return 2;
+    case KvType::int8:
+      return 1;
+  }
+  return 1;
+}
+
 KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v) {
   KvSource source{k.shape[1], k.shape[3], v.shape[3], layout_of(k), layout_of(v), {}};
   source.sequences.resize(static_cast<std::size_t>(k.shape[0]));
@@ -80,19 +108,23 @@ KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v) {
 }
 
 template <class T>
-KvBlock<T>::KvBlock(const KvSource& source, bool needs_rows) : source_(&source) {
+KvBlock<T>::KvBlock(const KvSource& source, bool for_rows)
+    : source_(&source),
+      keys_are_narrow_(for_rows && is_narrow<T>(source.k, true)),
+      values_are_narrow_(for_rows && is_narrow<T>(source.v, false)) {
   const auto rows = static_cast<std::size_t>(kBlock);
-  if (!is_read_in_place<T>(source.k, needs_rows))
+  if (!keys_are_narrow_ && !is_read_in_place<T>(source.k, for_rows))
     key_room_.resize(rows * static_cast<std::size_t>(source.d_k));
-  if (!is_read_in_place<T>(source.v, needs_rows))
+  if (!values_are_narrow_ && !is_read_in_place<T>(source.v, for_rows))
     value_room_.resize(rows * static_cast<std::size_t>(source.d_v));
 }
 
 template <class T>
 void KvBlock<T>::load(index_t b, index_t g, KeyRange keys) {
   keys_ = keys;
-  load_side({&source_->k, source_->d_k, true, &key_room_, &key_runs_}, b, g);
-  load_side({&source_->v, source_->d_v, false, &value_room_, &value_runs_}, b, g);
+  load_side({&source_->k, source_->d_k, true, keys_are_narrow_, &key_room_, &key_runs_}, b, g);
+  load_side({&source_->v, source_->d_v, false, values_are_narrow_, &value_room_, &value_runs_}, b,
+            g);
 }
 
 template <class T>
@@ -107,10 +139,30 @@ void KvBlock<T>::load_side(const Side& side, index_t b, index_t g) {
                                 [](index_t key, const KvPiece& other) { return key < other.end; });
   for (; piece != pieces.end() && piece->begin < keys_.end; ++piece) {
     const KeyRange keys{std::max(keys_.begin, piece->begin), std::min(keys_.end, piece->end)};
-    if (side.room->empty())
+    if (side.is_narrow)
+      narrow_piece(side, *piece, g, keys);
+    else if (side.room->empty())
       load_piece(side, *piece, g, keys);
     else
       widen_piece(side, *piece, g, keys);
+  }
+}
+
+template <class T>
+void KvBlock<T>::narrow_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys) {
+  const KvLayout& layout = *side.layout;
+  const char* data = static_cast<const char*>(side.is_keys ? piece.k : piece.v);
+  const float* scales = side.is_keys ? piece.k_scales : piece.v_scales;
+  for (index_t j = keys.begin; j < keys.end;) {
+    const index_t n = j - piece.begin;
+    const index_t end =
+        layout.is_panels ? std::min(keys.end, j - n % kPanelKeys + kPanelKeys) : keys.end;
+    KvRun<T> run{j, end - j, {nullptr, layout.row_stride, layout.step}};
+    run.narrow.type = narrow_of(layout.type);
+    run.narrow.data = data + layout.offset(g, n) * size_of(layout.type);
+    if (scales != nullptr) run.narrow.scales = scales + layout.scale_stride * g + n;
+    side.runs->push_back(run);
+    j = end;
   }
 }
 
@@ -174,12 +226,38 @@ bool KvBlock<T>::values_are_finite() const {
   return are_finite(value_runs_, source_->d_v);
 }
 
+namespace {
+
+// Of narrow rows whose elements lie side by side. int8: a row that isn't has a scale that isn't.
+template <class T>
+bool is_finite(const KvRun<T>& run, index_t size) {
+  std::uint32_t found = 0;
+  for (index_t n = 0; n < run.count; ++n) {
+    if (run.narrow.type == Narrow::int8) {
+      const auto bits = std::bit_cast<std::uint32_t>(run.narrow.scales[n]);
+      found |= std::uint32_t{(bits & 0x7f800000U) == 0x7f800000U};
+      continue;
+    }
+    const std::uint32_t exponent = run.narrow.type == Narrow::bf16 ? 0x7f80U : 0x7c00U;
+    const auto* row = static_cast<const std::uint16_t*>(run.narrow.data) + n * run.rows.row_stride;
+    for (index_t d = 0; d < size; ++d)
+      found |= std::uint32_t{(row[d * run.rows.step] & exponent) == exponent};
+  }
+  return found == 0;
+}
+
+}  // namespace
+
 template <class T>
 bool KvBlock<T>::are_finite(const std::vector<KvRun<T>>& runs, index_t size) const {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
   Bits found = 0;
   for (const KvRun<T>& run : runs) {
+    if (run.narrow.type != Narrow::none) {
+      if (!is_finite(run, size)) return false;
+      continue;
+    }
     for (index_t n = 0; n < run.count; ++n) {
       const T* row = run.rows.data + n * run.rows.row_stride;
       if (run.rows.step == 1) {

@@ -51,6 +51,7 @@ struct KvSource {
 };
 
 KvType kv_type_of(DType dtype);  // of a floating dtype
+index_t size_of(KvType type);    // bytes of an element
 
 KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v);
 
@@ -58,7 +59,8 @@ KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v);
 template <class T>
 struct KvRun {
   index_t begin = 0, count = 0;
-  StridedRows<T> rows;  // row 0 is key `begin`
+  StridedRows<T> rows;     // row 0 is key `begin`
+  NarrowRows narrow = {};  // instead of rows.data
 };
 
 // Up to 128 keys and values of one kv head, in place where they are stored as T, else widened into
@@ -66,9 +68,10 @@ struct KvRun {
 template <class T>
 class KvBlock {
  public:
-  // needs_rows: the elements of a vector lie side by side, or keys in panels of 16; what doesn't is
-  // copied.
-  KvBlock(const KvSource& source, bool needs_rows);
+  // for_rows: for the kernels of single rows (row_kernels.h). They need the elements of a vector
+  // side by side, or keys in panels of 16: what lies otherwise is copied. And they widen f16, bf16
+  // and int8 themselves, in panels and in values: such runs are told by for_key_runs alone.
+  KvBlock(const KvSource& source, bool for_rows);
 
   // Keys [begin, end) of one block of 128, begin < end. Values are loaded when first asked for.
   void load(index_t b, index_t g, KeyRange keys);
@@ -82,6 +85,15 @@ class KvBlock {
   template <class F>
   void for_values(KeyRange keys, const F& f) const {
     for_runs(value_runs_, keys, f);
+  }
+  // The same with f(run), where kernels widen narrow elements themselves.
+  template <class F>
+  void for_key_runs(KeyRange keys, const F& f) const {
+    for_parts(key_runs_, keys, source_->k, f);
+  }
+  template <class F>
+  void for_value_runs(KeyRange keys, const F& f) const {
+    for_parts(value_runs_, keys, source_->v, f);
   }
   bool keys_are_finite() const;
   bool values_are_finite() const;
@@ -102,20 +114,44 @@ class KvBlock {
     }
   }
 
+  template <class F>
+  void for_parts(const std::vector<KvRun<T>>& runs, KeyRange keys, const KvLayout& layout,
+                 const F& f) const {
+    for (const KvRun<T>& run : runs) {
+      KvRun<T> part = run;
+      if (part.begin < keys.begin) part.begin = keys.begin;
+      const index_t end = run.begin + run.count < keys.end ? run.begin + run.count : keys.end;
+      part.count = end - part.begin;
+      if (part.count <= 0) continue;
+      const index_t skipped = part.begin - run.begin;
+      if (run.narrow.type == Narrow::none) {
+        if (skipped > 0) part.rows.data += skipped * run.rows.row_stride;
+      } else {
+        part.narrow.data = static_cast<const char*>(run.narrow.data) +
+                           skipped * run.rows.row_stride * size_of(layout.type);
+        if (run.narrow.scales != nullptr) part.narrow.scales += skipped;
+      }
+      f(part);
+    }
+  }
+
   bool are_finite(const std::vector<KvRun<T>>& runs, index_t size) const;
 
   struct Side {
     const KvLayout* layout;
     index_t size;
     bool is_keys;
+    bool is_narrow;        // left as it is stored
     std::vector<T>* room;  // empty: read in place
     std::vector<KvRun<T>>* runs;
   };
   void load_side(const Side& side, index_t b, index_t g);
+  void narrow_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys);
   void load_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys);
   void widen_piece(const Side& side, const KvPiece& piece, index_t g, KeyRange keys);
 
   const KvSource* source_;
+  bool keys_are_narrow_ = false, values_are_narrow_ = false;
   KeyRange keys_;
   std::vector<KvRun<T>> key_runs_, value_runs_;
   std::vector<T> key_room_, value_room_;  // [128, d] or 8 of [d, 16] where widening is needed

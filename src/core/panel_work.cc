@@ -89,20 +89,20 @@ void PanelWork<T>::add_rows(const Tile<T>& tile, const KvBlock<T>& block, TileRo
   const RowsState<T> state = few(current_);
   const index_t begin = tile.keys.begin, keys = tile.keys.end - begin;
   T* scores = room.scores.data();
-  block.for_keys(tile.keys, [&](const StridedRows<T>& k, index_t first, index_t count) {
-    const index_t n = first - begin;
-    kernels_.rows.scores({queries_.data(), rows_.count, sizes_.d_k, k, first % kBlock, count,
-                          tile.softcap, from_key(tile.bias, n, lanes_), lanes_,
-                          from_key(tile.allowed, n, 1), scores, room.new_max.data()});
+  block.for_key_runs(tile.keys, [&](const KvRun<T>& k) {
+    const index_t n = k.begin - begin;
+    kernels_.rows.scores({queries_.data(), rows_.count, sizes_.d_k, k.rows, k.begin % kBlock,
+                          k.count, tile.softcap, from_key(tile.bias, n, lanes_), lanes_,
+                          from_key(tile.allowed, n, 1), scores, room.new_max.data(), k.narrow});
   });
   kernels_.rows.softmax({scores, rows_.count, begin % kBlock, keys, tile.kept, room.new_max.data(),
                          state.max, state.sum, room.alpha.data()});
   const T* alpha = room.alpha.data();
-  block.for_values(tile.keys, [&](const StridedRows<T>& v, index_t first, index_t count) {
+  block.for_value_runs(tile.keys, [&](const KvRun<T>& v) {
     kernels_.rows.accumulate(
-        {scores, rows_.count, first % kBlock, count, v, sizes_.d_v, alpha,
-         tile.selects_values ? from_key(tile.allowed, first - begin, 1) : nullptr, state.a,
-         sizes_.d_v});
+        {scores, rows_.count, v.begin % kBlock, v.count, v.rows, sizes_.d_v, alpha,
+         tile.selects_values ? from_key(tile.allowed, v.begin - begin, 1) : nullptr, state.a,
+         sizes_.d_v, v.narrow});
     alpha = nullptr;
   });
 }

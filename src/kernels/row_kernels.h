@@ -17,6 +17,15 @@ struct StridedRows {
   index_t row_stride = 0, step = 1;
 };
 
+// Elements narrower than the compute type f32, widened in registers. An int8 element is multiplied,
+// as a float, by its row's scale, scales[n] for row n.
+enum class Narrow : std::uint8_t { none, bf16, f16, int8 };
+struct NarrowRows {
+  Narrow type = Narrow::none;
+  const void* data = nullptr;  // where StridedRows::data would be
+  const float* scales = nullptr;
+};
+
 inline constexpr index_t kPanelKeys = 16;  // keys of a panel that is stored transposed, [d][16]
 
 inline constexpr index_t kMostRowsAtOnce = 32;  // of one call
@@ -35,6 +44,7 @@ struct RowScoreArgs {
   const std::uint32_t* allowed;  // [keys] bit `row`, or null
   T* scores;                     // [rows, kBlock]
   T* max;                        // [rows]
+  NarrowRows narrow = {};        // instead of k.data, in panels: with k's strides
 };
 
 // As SoftmaxArgs, over the keys [first, first + keys) of the block.
@@ -60,6 +70,7 @@ struct RowAccumulateArgs {
   const std::uint32_t* allowed;  // [keys] bit `row`, or null: as in AccumulateArgs
   T* a;
   index_t a_stride;
+  NarrowRows narrow = {};  // instead of v.data: with v's strides
 };
 
 // The state of some rows.

@@ -18,6 +18,65 @@ inline T fma_one(T a, T b, T c) {
     return __builtin_fma(a, b, c);
 }
 
+// --- narrow elements ---
+
+// As stored; T stands for itself.
+struct Bf16 {
+  std::uint16_t bits;
+};
+struct F16 {
+  std::uint16_t bits;
+};
+struct Int8 {
+  std::int8_t n;
+};
+
+inline float widen_one(float x) { return x; }
+inline double widen_one(double x) { return x; }
+inline float widen_one(Bf16 x) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
+}
+inline float widen_one(F16 x) {  // core/widen.h says why
+  const std::uint32_t size = static_cast<std::uint32_t>(x.bits & 0x7fffU) << 13;
+  const float wide = __builtin_bit_cast(float, size) * 0x1p112F;
+  const std::uint32_t infinite = size >= 0x0f800000U ? 0x7f800000U : 0U;
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits & 0x8000U) << 16 |
+                                       __builtin_bit_cast(std::uint32_t, wide) | infinite);
+}
+inline float widen_one(Int8 x) { return static_cast<float>(x.n); }
+
+template <class E>
+constexpr bool kIsScaled = false;
+template <>
+constexpr bool kIsScaled<Int8> = true;
+
+// W elements from any address: by the vector type's own widen(const E*) where it has one.
+template <class V, class E>
+[[gnu::always_inline]] inline V load_wide(const E* from) {
+  if constexpr (sizeof(E) == sizeof(typename V::T)) {
+    return V::load_unaligned(from);
+  } else if constexpr (requires { V::widen(from); }) {
+    return V::widen(from);
+  } else {
+    alignas(64) typename V::T wide[V::W];
+    for (int i = 0; i < V::W; ++i) wide[i] = widen_one(from[i]);
+    return V::load(wide);
+  }
+}
+
+// Calls f(data) with the elements of their own type.
+template <class T, class F>
+[[gnu::always_inline]] inline void with_elements(const T* wide, const glasshead::NarrowRows& narrow,
+                                                 const F& f) {
+  using glasshead::Narrow;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (narrow.type == Narrow::bf16) return f(static_cast<const Bf16*>(narrow.data));
+    if (narrow.type == Narrow::f16) return f(static_cast<const F16*>(narrow.data));
+    if (narrow.type == Narrow::int8) return f(static_cast<const Int8*>(narrow.data));
+  }
+  f(wide);
+}
+
 // --- scores ---
 
 // acc[r] = q[r] . k over keys n to n + W, transposed W x W at a time; of these only [skip, end) are
@@ -108,8 +167,9 @@ void row_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t r
 }
 
 // Keys in panels of 16, transposed: C vectors side by side, walked from one end to the other.
-template <class V, int R>
-void panel_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t row) noexcept {
+template <class V, int R, class E>
+void panel_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, const E* panels,
+                     index_t row) noexcept {
   using T = typename V::T;
   constexpr index_t W = V::W;
   constexpr int C = glasshead::kPanelKeys / W > 2 ? 2 : glasshead::kPanelKeys / W;
@@ -117,15 +177,20 @@ void panel_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t
   V max[R];
   for (V& m : max) m = V::set1(-static_cast<T>(__builtin_inf()));
   const index_t before = args.first % (C * W);  // lanes of the panel before the first key
-  const T* keys = args.k.data - before;
+  const E* keys = panels - before;
   for (index_t n = -before; n < args.keys; n += C * W, keys += C * W) {
     V acc[R][C];
     for (auto& a : acc)
       for (V& x : a) x = V::set1(0);
+    V scale[C];
+    if constexpr (kIsScaled<E>)
+      for (int c = 0; c < C; ++c) scale[c] = V::load_unaligned(args.narrow.scales + n + c * W);
     for (index_t d = 0; d < args.d_k; ++d) {
       V x[C];
-      for (int c = 0; c < C; ++c)
-        x[c] = V::in_register(V::load_unaligned(keys + d * args.k.step + c * W));
+      for (int c = 0; c < C; ++c) {
+        x[c] = V::in_register(load_wide<V>(keys + d * args.k.step + c * W));
+        if constexpr (kIsScaled<E>) x[c] = V::mul(x[c], scale[c]);
+      }
       for (int r = 0; r < R; ++r) {
         const V y = V::set1(q[r * args.d_k + d]);
         for (int c = 0; c < C; ++c) acc[r][c] = V::fma(x[c], y, acc[r][c]);
@@ -156,7 +221,8 @@ void row_scores(const glasshead::RowScoreArgs<typename V::T>& args) noexcept {
     if (args.k.step == 1)
       row_scores_of<V, R>(args, row);
     else
-      panel_scores_of<V, R>(args, row);
+      with_elements(args.k.data, args.narrow,
+                    [&](const auto* panels) { panel_scores_of<V, R>(args, panels, row); });
   });
 }
 
@@ -203,23 +269,27 @@ constexpr index_t kRowsAhead = 4;
 
 // K keys from key n of the call, for R rows: whole rows of v, one after the other, because only a
 // sequential walk runs at the memory's speed; the sums pass through the cache, K at a time.
-template <class V, int R, int K>
-inline void add_keys(const glasshead::RowAccumulateArgs<typename V::T>& args, index_t row,
-                     index_t n) {
+template <class V, int R, int K, class E>
+inline void add_keys(const glasshead::RowAccumulateArgs<typename V::T>& args, const E* values,
+                     index_t row, index_t n) {
   using T = typename V::T;
   constexpr index_t W = V::W;
   V weight[R][K];
   for (int r = 0; r < R; ++r)
     for (int k = 0; k < K; ++k)
       weight[r][k] = V::set1(args.p[(row + r) * kBlock + args.first + n + k]);
-  const T* v = args.v.data + n * args.v.row_stride;
+  const E* v = values + n * args.v.row_stride;
   T* a = args.a + row * args.a_stride;
+  V scale[K];
+  if constexpr (kIsScaled<E>)
+    for (int k = 0; k < K; ++k) scale[k] = V::set1(args.narrow.scales[n + k]);
   index_t d = 0;
   for (; d + W <= args.d_v; d += W) {
     V x[K];
     for (int k = 0; k < K; ++k) {
-      x[k] = V::load_unaligned(v + k * args.v.row_stride + d);
-      if (row == 0 && d % kLineOf<T> == 0)
+      x[k] = load_wide<V>(v + k * args.v.row_stride + d);
+      if constexpr (kIsScaled<E>) x[k] = V::mul(x[k], scale[k]);
+      if (row == 0 && d % kLineOf<E> == 0)
         __builtin_prefetch(v + (k + kRowsAhead) * args.v.row_stride + d);
     }
     for (int r = 0; r < R; ++r) {
@@ -231,11 +301,28 @@ inline void add_keys(const glasshead::RowAccumulateArgs<typename V::T>& args, in
   for (; d < args.d_v; ++d) {
     for (int r = 0; r < R; ++r) {
       T& sum = a[r * args.a_stride + d];
-      for (int k = 0; k < K; ++k)
-        sum = fma_one(v[k * args.v.row_stride + d], args.p[(row + r) * kBlock + args.first + n + k],
-                      sum);
+      for (int k = 0; k < K; ++k) {
+        T x = widen_one(v[k * args.v.row_stride + d]);
+        if constexpr (kIsScaled<E>) x = x * args.narrow.scales[n + k];
+        sum = fma_one(x, args.p[(row + r) * kBlock + args.first + n + k], sum);
+      }
     }
   }
+}
+
+template <class V, class E>
+void add_values(const glasshead::RowAccumulateArgs<typename V::T>& args, const E* values) noexcept {
+  if (args.allowed != nullptr) {  // key by key: a row that doesn't see it keeps its sums
+    for (index_t n = 0; n < args.keys; ++n)
+      for (index_t r = 0; r < args.rows; ++r)
+        if (((args.allowed[n] >> r) & 1) != 0) add_keys<V, 1, 1>(args, values, r, n);
+    return;
+  }
+  index_t n = 0;
+  for (; n + 2 <= args.keys; n += 2)
+    for_rows(args.rows, [&]<int R>(index_t row) { add_keys<V, R, 2>(args, values, row, n); });
+  if (n < args.keys)
+    for_rows(args.rows, [&]<int R>(index_t row) { add_keys<V, R, 1>(args, values, row, n); });
 }
 
 template <class V>
@@ -247,17 +334,7 @@ void row_accumulate(const glasshead::RowAccumulateArgs<typename V::T>& args) noe
       for (index_t d = 0; d < args.d_v; ++d) a[d] = a[d] * args.alpha[r];
     }
   }
-  if (args.allowed != nullptr) {  // key by key: a row that doesn't see it keeps its sums
-    for (index_t n = 0; n < args.keys; ++n)
-      for (index_t r = 0; r < args.rows; ++r)
-        if (((args.allowed[n] >> r) & 1) != 0) add_keys<V, 1, 1>(args, r, n);
-    return;
-  }
-  index_t n = 0;
-  for (; n + 2 <= args.keys; n += 2)
-    for_rows(args.rows, [&]<int R>(index_t row) { add_keys<V, R, 2>(args, row, n); });
-  if (n < args.keys)
-    for_rows(args.rows, [&]<int R>(index_t row) { add_keys<V, R, 1>(args, row, n); });
+  with_elements(args.v.data, args.narrow, [&](const auto* values) { add_values<V>(args, values); });
 }
 
 // --- states ---

@@ -64,6 +64,14 @@ struct F32 {
     const __m256d high = _mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(a.x, 1)), scale);
     return {_mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low))};
   }
+  static F32 widen(const Bf16* from) {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(as_bits(from)));
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
+  }
+  static F32 widen(const F16* from) { return {_mm256_cvtph_ps(_mm_loadu_si128(as_bits(from)))}; }
+  static F32 widen(const Int8* from) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(as_bits(from))))};
+  }
   static void transpose(F32 (&m)[8]) {
     __m256 pairs[8], fours[8];
     for (int i = 0; i < 8; i += 2) {  // columns of two rows interleaved
@@ -83,6 +91,7 @@ struct F32 {
   }
 
  private:
+  static const __m128i* as_bits(const void* from) { return static_cast<const __m128i*>(from); }
   static __m256i mask(std::uint32_t bits) {  // all ones in the lanes whose bit is set
     const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lane),
