@@ -251,8 +251,8 @@ void add(CLI::App& command, int&) {
   gradient("--dk", args->dk, "Write the gradient with respect to k");
   gradient("--dv", args->dv, "Write the gradient with respect to v");
   command.add_flag("--explain", args->has_explain,
-                   "Say on stderr which path runs and why, the shapes, the masks, and how many "
-                   "pairs are allowed");
+                   "Say on stderr which kernels run and why, how the work is cut, the shapes, the "
+                   "masks, and how many pairs are allowed");
   command.callback([args] { run(*args); });
 }
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "cli/values.h"
+#include "glasshead/attend_plan.h"
 
 namespace glasshead::cli {
 namespace {
@@ -129,15 +130,51 @@ Pairs count_pairs(const AttentionCall& call) {
   return pairs;
 }
 
+std::string plural(index_t n, const char* word) {
+  return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
+}
+
+// 512 bytes, 12 KB, 3 MB.
+std::string bytes_text(index_t bytes) {
+  if (bytes < 10'000) return plural(bytes, "byte");
+  if (bytes < 10'000'000) return std::to_string(bytes / 1000) + " KB";
+  return std::to_string(bytes / 1'000'000) + " MB";
+}
+
+// Which kernels, how the work is cut, what is skipped.
+std::string plan_text(const AttendPlan& plan) {
+  std::string text = line("kernels", plan.isa + ": " + plan.why_isa);
+  if (plan.items == 0) return text + line("work", "none: there is no query row");
+  text += line("form", plan.form == AttendForm::panel
+                           ? "panels: lanes are query rows; " + plan.why_form
+                           : "few rows: lanes are keys, then value elements; " + plan.why_form);
+  std::string work = plural(plan.items, "item") + " for " + plural(plan.threads, "thread") + ": " +
+                     plural(plan.row_blocks, "row block") + " of at most " +
+                     plural(plan.panels_per_item, "panel") + " of " +
+                     plural(plan.rows_per_panel, "row");
+  text += line("work", work);
+  if (plan.nodes > 1)
+    text +=
+        line("keys cut", plural(plan.nodes, "run") + " of " + std::to_string(plan.keys_per_node) +
+                             " keys per row block, so that every thread has work");
+  const AttendPlan::Tiles& tiles = plan.tiles;
+  text += line("tiles", std::to_string(tiles.none + tiles.all + tiles.some) +
+                            " of a panel by up to 128 keys: " + std::to_string(tiles.none) +
+                            " skipped, " + std::to_string(tiles.all) + " without a mask, " +
+                            std::to_string(tiles.some) + " with one");
+  return text + line("scratch", bytes_text(plan.scratch_bytes));
+}
+
 }  // namespace
 
 std::string explain(const AttentionCall& call) {
   const ConstTensor<4> q = call.q_view();
   const AttentionOptions& options = call.options;
   std::string text =
-      "attend: the transparent path runs: this version has no other. Every score, weight and sum "
-      "is\n"
-      "computed as written in the contract, row by row.\n";
+      "attend: the fused path runs: exact attention, a tile of scores at a time, none of them "
+      "kept.\n";
+  const AttendPlan plan = plan_attend(q, call.k_view(), call.v_view(), options);
+  text += plan_text(plan);
   const bool is_f64 = q.dtype == DType::f64;
   text += line("compute type",
                is_f64 ? "f64, as q" : std::string("f32, for ") + name(q.dtype) + " input");

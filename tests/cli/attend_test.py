@@ -175,7 +175,7 @@ class Masks(Small):
     def test_causal_without_a_start_is_refused_when_the_lengths_differ(self):
         q, k = self.npy("q1", [[0]]), self.npy("k2", [[0], [0]])
         said = self.refused("attend", "--q", q, "--k", k, "--v", k, "--causal")
-        for part in ("query_start", "Align::start", "Align::end", "--causal=end"):
+        for part in ("query_start", "--causal=start", "--causal=end", "--query-start N"):
             self.assertIn(part, said)
 
     def test_windows(self):
@@ -297,10 +297,15 @@ class Gradients(Small):
 
 class Explain(Small):
     def test_it_says_the_path_the_type_the_shapes_the_masks_and_the_pairs(self):
+        self.env.update(GLASSHEAD_ISA="scalar", GLASSHEAD_THREADS="1")
         result = self.run_command("attend", *self.inputs, "--causal=start", "--window", "0,",
                                   "--bias", self.npy("b", [0, -INF, -1e30]), "--explain")
         said = " ".join(result.err.split())
-        for part in ("the transparent path runs", "compute type f64", "q [1, 1, 2, 2] f64",
+        # The scalar set's vectors hold one number, so two rows fill a panel's; three keys are one block.
+        for part in ("the fused path runs", "kernels scalar: asked for by GLASSHEAD_ISA",
+                     "form panels: lanes are query rows; 2 query rows per key/value head", "work 1 item for 1 thread",
+                     "tiles 1 of a panel by up to 128 keys: 0 skipped, 0 without a mask, 1 with one", "scratch ",
+                     "compute type f64", "q [1, 1, 2, 2] f64",
                      "k [1, 1, 3, 2] f64", "v [1, 1, 3, 2] f64", "1/sqrt(2), the default",
                      "causal", "window: 0 earlier, all later", "dense [3] f64", "at position 0",
                      "allowed pairs 1 of 6", "rows 2, of which 1 see no key"):
