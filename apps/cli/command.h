@@ -32,6 +32,7 @@ extern const Command kTrace;       // trace.cc
 extern const Command kAttend;      // attend.cc
 extern const Command kWorksheet;   // worksheet.cc
 extern const Command kInspect;     // inspect.cc
+extern const Command kBench;       // bench.cc
 extern const Command kCompletion;  // completion.cc
 extern const Command kMan;         // man.cc
 
