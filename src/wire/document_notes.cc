@@ -9,6 +9,7 @@
 #include "wire/decimal.h"
 #include "wire/display.h"
 #include "wire/document_tables.h"
+#include "wire/fused_check.h"
 #include "wire/sequence.h"
 
 namespace glasshead::wire {
@@ -239,6 +240,7 @@ void add_checks(Document& document, const Trace& trace, const std::vector<Attent
       }
   }
   if (has_weights) document.checks.push_back(hidden);
+  if (const std::optional<CheckLine> fused = fused_check(trace)) document.checks.push_back(*fused);
 }
 
 void add_footnotes(Document& document, const Case& c, const Sequence& sequence) {

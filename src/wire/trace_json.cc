@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "wire/document_tables.h"
+#include "wire/fused_check.h"
 #include "wire/sequence.h"
 
 namespace glasshead::wire {
@@ -60,6 +63,7 @@ class TraceJson {
   TraceTensor row_max_;  // of part_, where there are sinks
   CheckLine rows_{"rows-sum-1", "", true, {}}, hidden_{"no-weight-on-hidden", "", true, {}};
   bool has_weights_ = false;
+  std::optional<FusedCheck> fused_;
 };
 
 // Marks of the row with this number, counted over all matrices: 1 where hidden.
@@ -116,6 +120,7 @@ void TraceJson::inputs() {
   json_.key("inputs").begin_object();
   for (const auto& [tap, value] : case_.inputs) {
     shapes_[tap] = value.shape;
+    fused_->see(tap, value);
     if (!is_wanted(tap)) continue;
     tensor(tap, leaf_of(tap), value, nullptr);
     print(tap, value, TableKind::given, nullptr);
@@ -141,6 +146,7 @@ void TraceJson::labels(const Sequence& sequence) {
 
 void TraceJson::begin(const std::vector<Step>& list, const Sequence& sequence) {
   list_ = list;
+  fused_.emplace(list);
   json_.begin_object();
   json_.key("schema").value("glasshead.trace/1");
   json_.key("case").value(case_.name);
@@ -245,6 +251,7 @@ void TraceJson::weights(const Step& step, const TraceTensor& value, const Attent
 }
 
 void TraceJson::step(const Step& step, const TraceTensor& value) {
+  fused_->see(step.tap, value);
   const std::string leaf = leaf_of(step.tap);
   if (leaf == "scores" && !step.reads.empty()) {
     TraceTensor q;  // its shape alone
@@ -343,10 +350,12 @@ void TraceJson::end(const std::function<void(JsonWriter&)>& more) {
   printed_.flush();
   json_.key("printed").raw(printed_text_);
   json_.key("checks").begin_array();
-  for (const CheckLine* check : {&rows_, &hidden_}) {
-    if (!has_weights_) continue;
+  const std::optional<CheckLine> fused = fused_->line();
+  std::vector<const CheckLine*> checks;
+  if (has_weights_) checks = {&rows_, &hidden_};
+  if (has_weights_ && fused) checks.push_back(&*fused);
+  for (const CheckLine* check : checks)
     json_.begin_object().key("id").value(check->id).key("ok").value(check->is_ok).end_object();
-  }
   json_.end_array();
   if (more) more(json_);
   json_.end_object();
