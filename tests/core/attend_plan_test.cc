@@ -19,7 +19,7 @@ ConstTensor<4> shaped(index_t batch, index_t heads, index_t length, index_t d) {
 
 AttendPlan prefill(index_t heads, index_t kv_heads, index_t n, const AttentionOptions& options,
                    int threads = 1) {
-  const Context scalar({.isa = "scalar", .threads = threads});
+  const Context scalar({.isa = "scalar", .threads = threads, .parallel_for = {}});
   return plan_attend(shaped(1, heads, n, 64), shaped(1, kv_heads, n, 64),
                      shaped(1, kv_heads, n, 64), options, scalar);
 }
@@ -66,7 +66,7 @@ TEST(AttendPlan, a_window_skips_all_but_the_blocks_it_touches) {
 }
 
 TEST(AttendPlan, one_query_with_many_keys_is_cut_by_keys_for_every_thread) {
-  const Context two({.isa = "scalar", .threads = 2});
+  const Context two({.isa = "scalar", .threads = 2, .parallel_for = {}});
   const AttendPlan plan =
       plan_attend(shaped(1, 1, 1, 64), shaped(1, 1, 16384, 64), shaped(1, 1, 16384, 64), {}, two);
   EXPECT_EQ(plan.threads, 2);
@@ -80,7 +80,7 @@ TEST(AttendPlan, one_query_with_many_keys_is_cut_by_keys_for_every_thread) {
 TEST(AttendPlan, few_rows_take_the_other_form_on_every_set_with_vectors) {
   for (const KernelSetInfo& set : kernel_sets()) {
     if (!set.is_supported || std::strcmp(set.name, "scalar") == 0) continue;
-    const Context context({.isa = set.name, .threads = 1});
+    const Context context({.isa = set.name, .threads = 1, .parallel_for = {}});
     const auto form = [&](index_t rows) {
       return plan_attend(shaped(1, 1, rows, 64), shaped(1, 1, 64, 64), shaped(1, 1, 64, 64), {},
                          context)
