@@ -4,7 +4,7 @@
 .PHONY: help demo test build setup dev asan fuzz wasm coverage format lint bench-compare clean
 
 help:
-	@echo 'make demo      install what is missing, build, and trace attention on three tokens'
+	@echo 'make demo      install what the command needs, build it alone, and trace attention on three tokens'
 	@echo 'make test      install what is missing, build, and run every test'
 	@echo 'make build     the release tree in build/release, the command in build/release/bin/glasshead'
 	@echo 'make dev       the debug tree with clang-19'
@@ -25,8 +25,13 @@ dev asan wasm: setup
 	cmake --preset $@
 	cmake --build --preset $@
 
-demo: build
-	@tools/demo.sh build/release/bin/glasshead
+# The command and one example, not the tests.
+demo:
+	@echo 'builds the command with what it needs, about six minutes of compiling on two cores, and shows it'
+	@tools/setup.sh command
+	@cmake --preset release -DGLASSHEAD_TESTS=OFF -DGLASSHEAD_EXAMPLES=ON >/dev/null
+	cmake --build --preset release --target glasshead_cli example_steps
+	@tools/demo.sh build/release/bin
 
 test: setup
 	@tools/test.sh
