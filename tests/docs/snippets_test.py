@@ -2,7 +2,8 @@
 
 In a fenced block, a line `$ glasshead ...` (or `$ glasshead-conformance ...`, `$ example_NAME`) is a command; the lines up to the next
 `$` are its output, all of it; a line `[exit N]` after them is an exit code other than 0. A line that is only `...`
-stands for any lines left out. A ```cpp block after `<!-- examples/NAME.cc -->` must stand in that file.
+stands for any lines left out. A ```cpp block after `<!-- examples/NAME.cc -->` must stand in that file; a ```cmake
+block after `<!-- tests/install/consumer/CMakeLists.txt -->` must be that file, which the install test builds.
 --update writes the real output into the files instead (not where lines are left out)."""
 import os
 import pathlib
@@ -108,6 +109,13 @@ class Pages(unittest.TestCase):
                     self.assertIn(squeezed, source)
             stray = len(re.findall(r"^```cpp", text, re.M)) - len(re.findall(r"<!-- examples/\S+\.cc -->\s*\n```cpp", text))
             self.assertEqual(stray, 0, f"{page.name}: a C++ block without its example")
+
+    def test_the_page_on_cpp_shows_whole_files(self):
+        text = (ROOT / "docs" / "cpp.md").read_text(encoding="utf-8")
+        shown = re.findall(r"<!-- (\S+) -->\s*\n```\w+\n(.*?)```", text, re.S)
+        self.assertEqual([name for name, _ in shown], ["tests/install/consumer/CMakeLists.txt", "examples/mean.cc"])
+        for name, body in shown:
+            self.assertEqual(body, (ROOT / name).read_text(encoding="utf-8"), name)
 
     def test_links_lead_somewhere(self):
         broken = []

@@ -1,4 +1,5 @@
-# Installs BUILD under WORK/prefix, then configures, builds and runs CONSUMER against it.
+# Installs BUILD under WORK/prefix, then configures, builds and runs against it the project that docs/cpp.md shows:
+# CONSUMER's CMakeLists.txt with EXAMPLE as main.cc.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE output)
   set(output "${output}" PARENT_SCOPE)
@@ -25,7 +26,9 @@ if(NOT programs STREQUAL "glasshead")
 endif()
 run(${prefix}/bin/glasshead trace cat-chases-mouse-next)
 
-run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/consumer -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+file(COPY ${CONSUMER}/CMakeLists.txt DESTINATION ${WORK}/project)
+configure_file(${EXAMPLE} ${WORK}/project/main.cc COPYONLY)
+run(${CMAKE_COMMAND} -S ${WORK}/project -B ${WORK}/consumer -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
   -DCMAKE_PREFIX_PATH=${prefix})
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
 run(${WORK}/consumer/consumer)
