@@ -260,6 +260,8 @@ void read_dropout(CaseBuilder& build, JsonValue value, const std::string& path, 
 
 void read_options(CaseBuilder& build, JsonValue value, const AttentionPlace& place,
                   nn::Attention& out) {
+  // Nothing here has a say in a matrix's size.
+  const CaseReader::ShapesStand stand(build.read);
   const auto at = [&](std::string_view name) { return join(place.path, name); };
   AttentionOptions& options = out.options;
   options.scale = build.read.number(value.find("scale"), at("scale"));

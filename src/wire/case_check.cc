@@ -51,8 +51,15 @@ void check_pairs(const Case& c, CaseReader& read) {
 
 }  // namespace
 
-void check_case(const Case& c, CaseReader& read) {
-  check_pairs(c, read);
+void check_case(const Case& c, CaseReader& reader) {
+  // A field that has a problem of its own gets no second one that follows from it.
+  struct {
+    CaseReader& reader;
+    void problem(const std::string& where, std::string what) {
+      if (!reader.has_problem_at(where)) reader.problem(where, std::move(what));
+    }
+  } read{reader};
+  check_pairs(c, reader);
   // A row with no allowed key is a matter of running the case, not of reading it.
   nn::Network network = c.network;
   for (nn::Block& block : network.blocks) {

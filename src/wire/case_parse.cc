@@ -122,6 +122,7 @@ std::vector<std::string> labels_for(CaseReader& read, std::vector<std::string> g
   if (!is_given) {
     for (index_t n = 0; n < count; ++n) given.push_back(fmt::format("{}", n));
   } else if (static_cast<index_t>(given.size()) != count) {
+    const CaseReader::ShapesStand stand(read);
     read.problem(path, fmt::format("{} labels where {} has {} rows", given.size(), rows_of, count));
     given.resize(static_cast<std::size_t>(count));
   }
@@ -303,6 +304,21 @@ void read_generation(CaseBuilder& build, JsonValue root) {
     read.problem("differences", fmt::format("contradicts {}", field));
 }
 
+// What says what the case is, and changes nothing that is computed.
+void read_header(CaseBuilder& build, JsonValue root) {
+  CaseReader& read = build.read;
+  const CaseReader::ShapesStand stand(read);
+  if (!root.find("schema"))
+    read.problem("schema", "is missing: \"" + std::string(kSchema) + "\"");
+  else if (const auto schema = read.string(root.find("schema"), "schema");
+           schema && *schema != kSchema)
+    read.problem("schema", fmt::format("\"{}\" where \"{}\" is read", excerpt(*schema), kSchema));
+  build.c.title = read.string(root.find("title"), "title").value_or("");
+  build.c.from = read.string(root.find("from"), "from").value_or("");
+  build.c.ours = read.strings(root.find("ours"), "ours");
+  build.c.axis_names = read.strings(root.find("axes"), "axes");
+}
+
 void read_all(CaseBuilder& build, JsonValue root) {
   CaseReader& read = build.read;
   if (!read.object(root, "",
@@ -338,15 +354,7 @@ void read_all(CaseBuilder& build, JsonValue root) {
                     "claims",
                     "drills"}))
     return;
-  if (!root.find("schema"))
-    read.problem("schema", "is missing: \"" + std::string(kSchema) + "\"");
-  else if (const auto schema = read.string(root.find("schema"), "schema");
-           schema && *schema != kSchema)
-    read.problem("schema", fmt::format("\"{}\" where \"{}\" is read", excerpt(*schema), kSchema));
-  build.c.title = read.string(root.find("title"), "title").value_or("");
-  build.c.from = read.string(root.find("from"), "from").value_or("");
-  build.c.ours = read.strings(root.find("ours"), "ours");
-  build.c.axis_names = read.strings(root.find("axes"), "axes");
+  read_header(build, root);
   read_random(build, root.find("random"));
   read_embedding(build, root);
   read_given(build, root.find("attention"));
@@ -427,8 +435,10 @@ std::optional<Case> parse_case(std::string_view text, std::string name,
   CaseBuilder build(problems);
   build.c.name = std::move(name);
   read_all(build, tree->root());
-  if (build.read.problem_count() == 0 && build.c.random) fill_random(build.c);
-  if (build.read.problem_count() == 0) check_case(build.c, build.read);
+  if (build.read.do_shapes_stand()) {
+    if (build.c.random) fill_random(build.c);
+    check_case(build.c, build.read);
+  }
   if (build.read.problem_count() == 0) read_notes(build, tree->root());
   build.read.finish();
   if (build.read.problem_count() != 0) return std::nullopt;

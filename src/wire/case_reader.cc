@@ -103,6 +103,16 @@ void CaseReader::problem(std::string where, std::string what) {
     problems_.push_back({std::move(where), std::move(what)});
 }
 
+bool CaseReader::has_problem_at(const std::string& path) const {
+  return std::any_of(problems_.begin() + static_cast<std::ptrdiff_t>(count_before_),
+                     problems_.end(), [&](const Problem& problem) {
+                       const std::string& where = problem.where;
+                       return where.compare(0, path.size(), path) == 0 &&
+                              (where.size() == path.size() || where[path.size()] == '.' ||
+                               where[path.size()] == '[');
+                     });
+}
+
 void CaseReader::finish() {
   if (more_ > 0) problems_.push_back({"case", fmt::format("{} more problems", more_)});
 }
@@ -235,7 +245,7 @@ std::optional<std::size_t> CaseReader::choice(JsonValue value, const std::string
 struct CaseReader::Walk {
   GivenTensor given;
   bool may_hide = false;
-  std::string first_path;  // of the row that says how long rows are
+  bool is_ragged = false;
 };
 
 // Levels are at most the tensor's rank, not the input's depth.
@@ -247,21 +257,26 @@ void CaseReader::fill(JsonValue value, const std::string& path, std::size_t leve
       walk.given.texts.emplace_back("-inf");
       return;
     }
+    const ShapesStand stand(*this);
+    double entry = 0;
     if (value.is(JsonKind::array) || value.is(JsonKind::object) || value.is(JsonKind::string))
       problem(path, describe(value) + (walk.may_hide ? " where a number or \"-inf\" belongs"
                                                      : " where a number belongs"));
     else
-      walk.given.tensor.values.push_back(number(value, path).value_or(0));
+      entry = number(value, path).value_or(0);
+    walk.given.tensor.values.push_back(entry);
     if (walk.given.texts.size() <= kMostTexts) walk.given.texts.emplace_back(value.text());
     return;
   }
   if (!value.is(JsonKind::array)) {
+    walk.is_ragged = true;
     problem(path, fmt::format("{} where a list of {} numbers belongs, as in the rows before",
                               describe(value), shape[level]));
     return;
   }
   const auto size = static_cast<index_t>(value.size());
   if (size != shape[level]) {
+    walk.is_ragged = true;
     const std::string what = level + 1 == shape.size() ? "numbers" : "rows";
     problem(path, fmt::format("{} {} where the first one has {}: all must be equally long", size,
                               what, shape[level]));
@@ -296,9 +311,8 @@ std::optional<GivenTensor> CaseReader::tensor(JsonValue value, const std::string
     problem(path, fmt::format("{} where this belongs: {}", found, kinds[least_rank]));
     return std::nullopt;
   }
-  const std::size_t before = problem_count();
   fill(value, path, 0, walk);
-  if (problem_count() != before) return std::nullopt;
+  if (walk.is_ragged) return std::nullopt;
   if (walk.given.texts.size() > kMostTexts) walk.given.texts.clear();
   return std::move(walk.given);
 }

@@ -38,6 +38,22 @@ class CaseReader {
 
   void problem(std::string where, std::string what);
   std::size_t problem_count() const { return problems_.size() - count_before_ + more_; }
+  // Whether this field, or a part of it, has been reported.
+  bool has_problem_at(const std::string& path) const;
+  // Problems found while one of these lives leave the shapes of the inputs as they were read, so
+  // that what doesn't fit together can still be told.
+  class ShapesStand {
+   public:
+    explicit ShapesStand(CaseReader& read) : read_(read), before_(read.problem_count()) {}
+    ~ShapesStand() { read_.of_no_shape_ += read_.problem_count() - before_; }
+    ShapesStand(const ShapesStand&) = delete;
+    ShapesStand& operator=(const ShapesStand&) = delete;
+
+   private:
+    CaseReader& read_;
+    std::size_t before_;
+  };
+  bool do_shapes_stand() const { return of_no_shape_ == problem_count(); }
   // Adds one line on the problems that were only counted. Call last.
   void finish();
 
@@ -61,7 +77,7 @@ class CaseReader {
   std::optional<std::size_t> choice(JsonValue value, const std::string& path,
                                     std::initializer_list<std::string_view> choices);
   // Nested lists of numbers, least_rank to most_rank deep, not ragged. `may_hide`: an entry may be
-  // the text "-inf".
+  // the text "-inf". Entries that are no numbers are reported and read as 0: the shape stands.
   std::optional<GivenTensor> tensor(JsonValue value, const std::string& path, int least_rank,
                                     int most_rank, bool may_hide = false);
 
@@ -72,6 +88,7 @@ class CaseReader {
   std::vector<Problem>& problems_;
   std::size_t count_before_;
   std::size_t more_ = 0;
+  std::size_t of_no_shape_ = 0;  // problems that leave every shape as it was read
 };
 
 // "attention" + "W_K" -> "attention.W_K"; "" + "X" -> "X".
