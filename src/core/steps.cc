@@ -196,7 +196,12 @@ std::vector<Step> attention_steps(const AttentionOptions& options, index_t d_k,
   list.add("lse", {max, sum}, shift);
   std::string weights = list.add("weights", {e, sum}, shift);
   if (options.dropout.p > 0) weights = list.add("dropped", {weights}, {{"p", options.dropout.p}});
-  list.add("out", {weights, taps.v});
+  // All weights of 0: without dropout that is a row with no score above -inf, with it the maximum
+  // says whether it is one.
+  if (options.dropout.p > 0)
+    list.add("out", {weights, taps.v, max});
+  else
+    list.add("out", {weights, taps.v});
   return list.take();
 }
 

@@ -277,7 +277,8 @@ bool may_lose_all(const StepArgs& args) {
 
 // The keys that count for a row of `out`: all but those that are hidden and have weight 0. (Where
 // an edited list has lost its mask, a hidden key has a weight and is added.) A key of weight 0 that
-// is seen counts: 0 times NaN is NaN, never a silent 0. In an empty row none does.
+// is seen counts: 0 times NaN is NaN, never a silent 0. In an empty row none does: one of weights 0
+// whose maximum is -inf, or, where the maxima are not read, that cannot have lost its weights.
 void counting_keys(const StepArgs& args, const MaskPlan& plan, index_t b, index_t h, index_t i,
                    std::span<const double> weights, std::vector<std::uint8_t>& counts) {
   plan.fill_row(b, h, i, {0, static_cast<index_t>(weights.size())}, counts.data());
@@ -287,12 +288,23 @@ void counting_keys(const StepArgs& args, const MaskPlan& plan, index_t b, index_
     is_zero = false;
     counts[j] = 1;
   }
-  if (is_zero && !may_lose_all(args)) std::fill(counts.begin(), counts.end(), std::uint8_t{0});
+  if (!is_zero) return;
+  const Matrices w = matrices_of(args, 0);
+  const bool is_empty =
+      args.inputs.size() > 2
+          ? args.inputs[2]->values[static_cast<std::size_t>((b * w.heads + h) * w.rows + i)] ==
+                kNothing<double>
+          : !may_lose_all(args);
+  if (is_empty) std::fill(counts.begin(), counts.end(), std::uint8_t{0});
 }
 
 TraceTensor run_out(const StepArgs& args) {
-  require_inputs(args, 2);
+  require_shape(args, args.inputs.size() == 2 || args.inputs.size() == 3, "wrong number of inputs");
   const Matrices w = matrices_of(args, 0), v = matrices_of(args, 1);
+  require_shape(args,
+                args.inputs.size() == 2 ||
+                    static_cast<index_t>(args.inputs[2]->values.size()) == w.all_rows(),
+                "one number per row is needed");
   require_shape(args, w.columns == v.rows, "weights need one column per row of v");
   require_shape(args, v.batch == w.batch, "weights and v must have the same batch");
   require_shape(args, v.heads > 0 ? w.heads % v.heads == 0 : w.heads == 0,

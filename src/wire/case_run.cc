@@ -76,6 +76,7 @@ void remove_softmax(std::vector<Step>& list) {
       step.reads = {kept.back().tap};
       step.numbers.clear();
     }
+    if (id == "out") step.reads.resize(2);  // no maxima
     kept.push_back(std::move(step));
   }
   list = std::move(kept);

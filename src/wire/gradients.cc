@@ -52,9 +52,7 @@ std::vector<AttentionGradients> gradients_of(const Trace& trace) {
     const Step* out_step = find_step(trace, part.prefix + "out");
     if (!out_step || !trace.find(part.prefix + "exp")) continue;  // without softmax: no Jacobian
     TraceTensor q = trace.at(part.scores->reads[0]), k = trace.at(part.scores->reads[1]);
-    TraceTensor v = trace.at(out_step->reads.back());
-    for (const std::string& tap : out_step->reads)
-      if (leaf_of(tap) != "weights" && leaf_of(tap) != "dropped") v = trace.at(tap);
+    TraceTensor v = trace.at(out_step->reads[1]);
     TraceTensor d_out = trace.at(part.prefix + "out");
     d_out.values.assign(d_out.values.size(), 1.0);
     AttentionGradients gradients;
@@ -62,7 +60,7 @@ std::vector<AttentionGradients> gradients_of(const Trace& trace) {
     gradients.dq = zeros(q.shape);
     gradients.dk = zeros(k.shape);
     gradients.dv = zeros(v.shape);
-    attend_backward(View<const double, 4>(view_of(d_out)), View<const double, 4>(view_of(q)),
+    attend_backward_transparent(View<const double, 4>(view_of(d_out)), View<const double, 4>(view_of(q)),
                     View<const double, 4>(view_of(k)), View<const double, 4>(view_of(v)),
                     {{gradients.dq.values.data(), DType::f64, view_of(gradients.dq).shape,
                       view_of(gradients.dq).strides},

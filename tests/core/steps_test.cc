@@ -224,6 +224,24 @@ TEST(Steps, a_sink_alone_gives_0_and_its_own_lse) {
   EXPECT_EQ(trace.at("lse").values, std::vector<double>(3, 0.5));
 }
 
+// A row whose scores are all -inf by what q and k hold has no key that counts, dropout or not: its
+// output is 0 and the NaN in v stays out, as in attend.
+TEST(Steps, a_row_of_scores_minus_infinity_stays_0_under_dropout) {
+  Tensor<double, 4> queries({1, 1, 2, 1}), keys({1, 1, 2, 1}), values({1, 1, 2, 1});
+  Tensor<double, 4> out({1, 1, 2, 1});
+  queries(0, 0, 0, 0) = -1e200;  // row 0: -1e400 twice
+  keys(0, 0, 0, 0) = keys(0, 0, 1, 0) = 1e200;
+  values(0, 0, 0, 0) = 5;
+  values(0, 0, 1, 0) = std::nan("");
+  AttentionOptions options;
+  options.dropout = {.p = 0.5, .seed = 7};
+  const Trace trace = run_steps(steps(options, 1), queries, keys, values, options);
+  attend(queries, keys, values, out, options);
+  EXPECT_EQ(out(0, 0, 0, 0), 0);
+  EXPECT_EQ(trace.at("out").values[0], 0);
+  EXPECT_TRUE(std::isnan(trace.at("out").values[1]));
+}
+
 TEST(Steps, dropout_drops_or_enlarges_and_leaves_the_weights_alone) {
   AttentionOptions options;
   options.dropout = {.p = 0.25, .seed = 7};
