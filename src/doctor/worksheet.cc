@@ -10,9 +10,13 @@ namespace glasshead::doctor {
 namespace {
 
 // Draws of scores, and of values for each that fits. At level 3 a draw is itself a search for two
-// heads. More only makes failing slower: 600 sheets at the default options need far fewer.
+// heads, and the tries of all of them are limited, too. More only makes failing slower: 600 sheets
+// at the default options need far fewer.
 constexpr std::uint64_t kScoreAttempts = 20'000, kTwoHeadAttempts = 2'000;
 constexpr std::uint64_t kValueAttempts = 60;
+// Sheets of these are found for nearly every seed.
+constexpr index_t kCommonTokens = 3;
+constexpr int kCommonDecimals = 2;
 
 void check_range(std::vector<Problem>& problems, const char* flag, index_t value, index_t least,
                  index_t most) {
@@ -35,6 +39,16 @@ void check_options(const WorksheetOptions& options, std::vector<Problem>& proble
       problems.push_back(
           {"--blanks", "\"" + blank + "\" is nothing that this sheet has; there are " + names});
   }
+}
+
+// Rows of many weights seldom add to 1 in few digits, and two heads must do so at once.
+std::string what_would_do(const WorksheetOptions& options) {
+  std::string words = "try another --seed";
+  if (options.tokens > kCommonTokens)
+    words += ", or --tokens " + std::to_string(kCommonTokens) + ", for which most seeds do";
+  if (options.decimals < kCommonDecimals && !options.has_fractions)
+    words += ", or --decimals " + std::to_string(kCommonDecimals);
+  return words;
 }
 
 }  // namespace
@@ -76,8 +90,11 @@ std::optional<Worksheet> make_worksheet(const WorksheetOptions& options,
   const std::uint64_t attempts =
       options.level == 3 && !options.has_fractions ? kTwoHeadAttempts : kScoreAttempts;
   std::map<index_t, StepList> paper, steps;  // by d_k
-  for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
-    Candidate candidate = draw_scores(options, attempt);
+  std::uint64_t attempt = 0, tries = 0;
+  for (; attempt < attempts && tries < kMostTries; ++attempt) {
+    std::optional<Candidate> drawn = draw_scores(options, attempt, tries);
+    if (!drawn) continue;
+    Candidate& candidate = *drawn;
     StepList& known = paper[candidate.d_k];
     if (known.empty()) known = paper_steps(candidate.exercise);
     candidate.paper = known;
@@ -100,8 +117,7 @@ std::optional<Worksheet> make_worksheet(const WorksheetOptions& options,
   }
   problems.push_back({"--seed", "no friendly numbers found for seed " +
                                     std::to_string(options.seed) + " among " +
-                                    std::to_string(attempts) +
-                                    " draws; try another seed, fewer tokens or other decimals"});
+                                    std::to_string(attempt) + " draws; " + what_would_do(options)});
   return std::nullopt;
 }
 

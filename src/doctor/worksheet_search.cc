@@ -218,8 +218,9 @@ StepList paper_steps(const wire::Case& c) {
 namespace {
 
 // Columns of W_Q and W_K for each head, each head friendly by itself: far likelier to be found than
-// two heads at once. Columns stay as they were drawn last where none is.
-void choose_heads(wire::Case& c, const WorksheetOptions& options, Draws& draw) {
+// two heads at once. False where there is none for the first head, or for the second.
+bool choose_heads(wire::Case& c, const WorksheetOptions& options, Draws& draw,
+                  std::uint64_t& tries) {
   constexpr int kHeadAttempts = 150;  // of 625 pairs of columns with entries -2..2
   WorksheetOptions one = options;
   one.level = 1;
@@ -234,21 +235,26 @@ void choose_heads(wire::Case& c, const WorksheetOptions& options, Draws& draw) {
                           {"W_K", draw.matrix({2, 1}, 0, 0)},
                           {"W_V", draw.matrix({2, 1}, 0, 0)}};
   head.paper = paper_steps(head.exercise);
-  for (std::size_t h = 0; h < 2; ++h)
-    for (int n = 0; n < kHeadAttempts; ++n) {
+  for (std::size_t h = 0; h < 2; ++h) {
+    bool is_found = false;
+    for (int n = 0; n < kHeadAttempts && !is_found && tries < kMostTries; ++n, ++tries) {
       for (const char* tap : {"W_Q", "W_K"}) {
         TraceTensor& column = input(head.exercise, tap);
         column = draw.matrix({2, 1}, -2, 2);
         TraceTensor& whole = input(c, tap);
         for (std::size_t d = 0; d < 2; ++d) whole.values[2 * d + h] = column.values[d];
       }
-      if (has_friendly_weights(head, one)) break;
+      is_found = has_friendly_weights(head, one);
     }
+    if (!is_found) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
-Candidate draw_scores(const WorksheetOptions& options, std::uint64_t attempt) {
+std::optional<Candidate> draw_scores(const WorksheetOptions& options, std::uint64_t attempt,
+                                     std::uint64_t& tries) {
   Draws draw(options.seed, score_stream(options, attempt));
   Candidate candidate;
   wire::Case& c = candidate.exercise;
@@ -281,8 +287,9 @@ Candidate draw_scores(const WorksheetOptions& options, std::uint64_t attempt) {
                 {"W_K", draw.matrix({d_model, heads * d_k}, -2, 2)},
                 {"W_V", draw.matrix({d_model, 2}, 0, 0)}};
   }
-  if (options.level == 3 && !options.has_fractions && are_rows_distinct(c.inputs.front().second))
-    choose_heads(c, options, draw);
+  if (options.level == 3 && !options.has_fractions &&
+      (!are_rows_distinct(c.inputs.front().second) || !choose_heads(c, options, draw, tries)))
+    return std::nullopt;
   if (options.level == 2) attention.options.mask = Mask::causal() & Mask::key_lengths({n - 1});
   candidate.result = "out";
   if (options.level == 3) {

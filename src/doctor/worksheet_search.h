@@ -28,8 +28,12 @@ struct Candidate {
   // They depend on shapes alone, so they are made once for all draws.
   StepList steps, paper;  // case_steps and paper_steps of the exercise
 };
-// The part that decides the scores, for attempt n; values and W_O are zero.
-Candidate draw_scores(const WorksheetOptions& options, std::uint64_t attempt);
+// The part that decides the scores, for attempt n; values and W_O are zero. Nothing where a head
+// was searched for by itself and not found. `tries` counts runs of one head and is not gone beyond.
+std::optional<Candidate> draw_scores(const WorksheetOptions& options, std::uint64_t attempt,
+                                     std::uint64_t& tries);
+// Of one head alone; more only makes failing slower.
+inline constexpr std::uint64_t kMostTries = 60'000;
 // Fills in the values (and W_O), for attempt m of this candidate. `multiple`: with fractions, the
 // number that every denominator of a weight divides.
 void draw_values(Candidate& candidate, const WorksheetOptions& options, std::uint64_t attempt,
