@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/command.h"
 #include "cli/values.h"
 
 namespace glasshead::cli {
@@ -37,9 +38,9 @@ void check_paths(std::vector<Output>& outputs, std::vector<Problem>& problems) {
 void write_outputs(std::vector<Output> outputs) {
   for (std::size_t n = 0; n < outputs.size(); ++n) {
     if (outputs[n].path.empty()) continue;
-    const std::string path = outputs[n].path;
+    const std::string path = outputs[n].path, flag = outputs[n].flag;
     if (path.ends_with(".npy")) {
-      write_npy(path, outputs[n].tensor);
+      write_for("attend", flag, [&] { write_npy(path, outputs[n].tensor); });
       continue;
     }
     NamedTensors together;
@@ -48,7 +49,7 @@ void write_outputs(std::vector<Output> outputs) {
       together.emplace_back(output.name, std::move(output.tensor));
       output.path.clear();  // written
     }
-    write_safetensors(path, together);
+    write_for("attend", flag, [&] { write_safetensors(path, together); });
   }
 }
 

@@ -31,6 +31,10 @@ bool is_file(const std::string& text) {
   return text.ends_with(".npy") || text.find(".safetensors") != std::string::npos;
 }
 
+std::string stored_name(const FileTensor& tensor) {
+  return std::string(tensor.stored.empty() ? name(tensor.dtype) : tensor.stored);
+}
+
 std::optional<FileTensor> load_input(const char* flag, const Text& path, Problems& problems) {
   if (path) return load_tensor(flag, *path, 4, problems);
   problems.push_back({flag, "missing; give " + std::string(flag) +
@@ -110,7 +114,7 @@ void read_explicit(const AttentionArgs& args, AttentionCall& call, Problems& pro
     if (call.mask->dtype == DType::u8)
       call.options.mask = call.options.mask & Mask::allowed(broadcast_of(*call.mask));
     else
-      problems.push_back({"--mask", *args.mask + ": holds " + std::string(name(call.mask->dtype)) +
+      problems.push_back({"--mask", *args.mask + ": holds " + stored_name(*call.mask) +
                                         "; a mask is booleans (true = may attend). Numbers that "
                                         "are added to the scores are a --bias"});
   }
@@ -119,7 +123,7 @@ void read_explicit(const AttentionArgs& args, AttentionCall& call, Problems& pro
     if (call.bias->dtype != DType::u8 && call.bias->dtype != DType::i64)
       call.options.bias = call.options.bias + Bias::dense(broadcast_of(*call.bias));
     else
-      problems.push_back({"--bias", *args.bias + ": holds " + std::string(name(call.bias->dtype)) +
+      problems.push_back({"--bias", *args.bias + ": holds " + stored_name(*call.bias) +
                                         "; a bias is floating-point numbers. Booleans (true = may "
                                         "attend) are a --mask"});
   }
@@ -189,8 +193,8 @@ std::optional<Ids> read_ids(const std::string& flag, const std::string& text, Pr
   } else if (file->dtype == DType::u8) {  // integers of one byte
     for (const std::byte id : file->bytes) ids.values.push_back(std::to_integer<index_t>(id));
   } else {
-    problems.push_back({flag, text + ": holds " + std::string(name(file->dtype)) +
-                                  "; the numbers of documents are integers"});
+    problems.push_back(
+        {flag, text + ": holds " + stored_name(*file) + "; the numbers of documents are integers"});
     return std::nullopt;
   }
   return ids;
@@ -318,6 +322,32 @@ void read_scores(const AttentionArgs& args, AttentionOptions& options, Problems&
   read_dropout(args, options, problems);
 }
 
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
+    text.replace(at, from.size(), to), at += to.size();
+}
+
+// A problem of `check` in the words of the command: flags instead of options, the type that the
+// file has, and of causal masks only where one was asked for.
+void say_in_flags(const AttentionArgs& args, const AttentionCall& call, Problem& problem) {
+  for (const auto& [where, tensor] :
+       {std::pair("q", &call.q), std::pair("k", &call.k), std::pair("v", &call.v)})
+    if (problem.where == where)
+      replace(problem.what, "dtype " + std::string(name(tensor->dtype)),
+              "dtype " + stored_name(*tensor));
+  if (problem.where != "query_start") return;
+  const std::string flag = args.causal ? "--causal=" : "--query-start ";
+  replace(problem.what, "Align::start", flag + "start");
+  replace(problem.what, "Align::end", flag + "end");
+  replace(problem.what, ". State one of them, or the position of query row 0",
+          ". Give one of them, or --query-start N, the position of query row 0");
+  if (args.causal || args.prefix) return;
+  const std::string of_causal = ", which under a causal mask see ";
+  for (std::size_t at = problem.what.find(of_causal); at != std::string::npos;
+       at = problem.what.find(of_causal, at))
+    problem.what.erase(at, problem.what.find(" keys", at) + 5 - at);
+}
+
 }  // namespace
 
 void add_attention_flags(CLI::App& command, AttentionArgs& args) {
@@ -395,8 +425,7 @@ bool load_call(const AttentionArgs& args, AttentionCall& call, Problems& problem
   read_scores(args, call.options, problems);
   if (has_inputs) {
     for (Problem& problem : check(call.q_view(), call.k_view(), call.v_view(), call.options)) {
-      if (problem.where == "query_start")
-        problem.what += " (as a flag: --causal=start, --causal=end or --query-start N)";
+      say_in_flags(args, call, problem);
       problems.push_back(std::move(problem));
     }
   }

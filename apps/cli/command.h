@@ -3,9 +3,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "glasshead/error.h"
 
 namespace glasshead::cli {
 
@@ -39,6 +42,21 @@ extern const Command kMan;         // man.cc
 // Writes to the file, or to stdout when the path is empty or "-". Files are written beside and
 // renamed.
 void write_result(const std::string& path, const std::string& bytes);
+
+// Runs `write`; where it can't, says so for `command` and the flag that names the file.
+template <class Write>
+void write_for(const char* command, const std::string& flag, Write write) {
+  try {
+    write();
+  } catch (const IoError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) {
+      problem.what = problem.where + ": " + problem.what;
+      problem.where = flag;
+    }
+    throw IoError(command, std::move(problems));
+  }
+}
 std::string read_file(const std::string& path);  // throws IoError
 
 }  // namespace glasshead::cli

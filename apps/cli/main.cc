@@ -4,6 +4,9 @@
 #include <exception>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "cli/commands.h"
 #include "glasshead/error.h"
@@ -16,6 +19,17 @@ constexpr int kBadUsage = 2;
 constexpr int kInternal = 3;
 
 void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
+
+// The library's messages name its options; whoever types a command knows the flags.
+std::string in_flags(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"EmptyRow::zero", "--empty-row zero"},
+      {"nullopt is 1/sqrt(d_k)", "without --scale it is 1/sqrt(d_k)"}};
+  for (const auto& [option, flag] : kWords)
+    for (std::size_t at = text.find(option); at != std::string::npos; at = text.find(option, at))
+      text.replace(at, option.size(), flag);
+  return text;
+}
 
 std::string did_you_mean(const std::string& text, const std::vector<std::string>& names) {
   const std::string best = nearest(text, names);
@@ -87,7 +101,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const glasshead::Error& error) {
-    say(error.what());
+    say(in_flags(error.what()));
     return kBadUsage;
   } catch (const std::bad_alloc&) {
     say("glasshead: this needs more memory than there is");

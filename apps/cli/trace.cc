@@ -1,6 +1,7 @@
 // glasshead trace: every step of a case with its numbers and shapes.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "doctor/mistake_document.h"
 #include "glasshead/tensor_file.h"
 #include "wire/by_hand.h"
+#include "wire/case_reader.h"
 #include "wire/diff.h"
 #include "wire/display.h"
 #include "wire/document_notes.h"
@@ -30,6 +32,15 @@ using wire::Case;
 using wire::Document;
 using wire::DocumentOptions;
 
+// To -o, or the screen.
+void save(const TraceArgs& args, const std::string& text) {
+  write_for("trace", "-o", [&] { write_result(args.out, text); });
+}
+using Pieces = std::function<void(const std::function<void(std::string_view)>&)>;
+void save_pieces(const TraceArgs& args, const Pieces& write) {
+  write_for("trace", "-o", [&] { write_pieces(args.out, write); });
+}
+
 // "2" or "2,shift".
 wire::ByHandOptions by_hand_options(const std::string& text) {
   wire::ByHandOptions options;
@@ -45,6 +56,11 @@ wire::ByHandOptions by_hand_options(const std::string& text) {
                                                   "\" is not D or D,shift with D from 0 to 12 "
                                                   "(\"2\", \"2,shift\")"}});
   return options;
+}
+
+bool is_edited(const TraceArgs& args) {
+  return !args.set.empty() || !args.hide.empty() || !args.mask.empty() || args.has_scale ||
+         args.remove_scale || !args.empty_row.empty();
 }
 
 bool is_mask_file(const std::string& mask) {
@@ -141,41 +157,58 @@ void put(const Document& document, const JsonPart& json, const TraceArgs& args,
   if (format == "npy" || format == "safetensors" || (format == "json" && !json))
     refuse_format(mode, format);
   if (format == "json") {
-    write_pieces(args.out, [&](const auto& sink) {
+    save_pieces(args, [&](const auto& sink) {
       json(sink);
       sink("\n");
     });
     return;
   }
-  write_result(args.out, render(document, args, format));
+  save(args, render(document, args, format));
 }
 
-void refuse_steps(const std::vector<std::string>& unknown) {
+// `known`: everything that could have been named.
+void refuse_steps(const std::vector<std::string>& unknown, const std::vector<std::string>& known) {
   std::vector<Problem> problems;
-  for (const std::string& name : unknown)
-    problems.push_back({"--steps", name + ": no step or matrix of this name"});
+  std::string all;
+  for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+  for (const std::string& name : unknown) {
+    const std::optional<std::string> meant = wire::nearest(name, known);
+    problems.push_back({"--steps", name + ": no step or matrix of this name" +
+                                       (meant ? "; did you mean " + *meant + "?" : "") +
+                                       (&name == &unknown.back() ? "; there are " + all : "")});
+  }
   if (!problems.empty()) throw OptionError("trace", std::move(problems));
+}
+
+// Once each, in order.
+void add_name(std::vector<std::string>& names, const std::string& name) {
+  if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+    names.push_back(name);
 }
 
 // Leaves the named sections and matrices; a name of none is refused, also beside known ones.
 void choose_steps(Document& document, const TraceArgs& args) {
-  std::vector<std::string> unknown;
+  std::vector<std::string> unknown, known;
   for (const std::string& name : args.steps) {
     Document named;
     named.sections = document.sections;
     wire::keep_steps(named, {name});
     if (named.sections.empty()) unknown.push_back(name);
   }
-  refuse_steps(unknown);
+  for (const wire::Section& section : document.sections) {
+    add_name(known, section.title.substr(section.title.rfind(' ') + 1));
+    for (const wire::Table& table : section.tables) add_name(known, wire::leaf_of(table.tap));
+  }
+  refuse_steps(unknown, known);
   wire::keep_steps(document, args.steps);
 }
 
 // The JSON knows no sections, so --steps names taps and inputs, of one block or run or of all.
 void check_taps(const Case& c, const TraceArgs& args) {
-  std::vector<std::string> taps;
+  std::vector<std::string> taps, known, unknown;
   for (const auto& [tap, value] : c.inputs) taps.push_back(tap);
   for (const Step& step : wire::case_steps(c)) taps.push_back(step.tap);
-  std::vector<std::string> unknown;
+  for (const std::string& tap : taps) add_name(known, wire::leaf_of(tap));
   for (const std::string& name : args.steps) {
     const std::string first = wire::Sequence::without_run(name);
     const bool is_cache = c.feed + c.generate > 0 &&
@@ -185,7 +218,7 @@ void check_taps(const Case& c, const TraceArgs& args) {
     });
     if (!is_known && !is_cache) unknown.push_back(name);
   }
-  refuse_steps(unknown);
+  refuse_steps(unknown, known);
 }
 
 void run_sweep(const TraceArgs& args, const std::string& format) {
@@ -194,7 +227,7 @@ void run_sweep(const TraceArgs& args, const std::string& format) {
   if (!options) throw OptionError("trace", std::move(problems));
   const std::vector<wire::SweepPoint> points = wire::run_sweep(*options);
   if (format == "svg") {
-    write_result(args.out, wire::sweep_svg(*options, points));
+    save(args, wire::sweep_svg(*options, points));
     return;
   }
   put(
@@ -206,7 +239,7 @@ void run_sweep(const TraceArgs& args, const std::string& format) {
 // --mistake list: the table, with its numbers on this case as Markdown.
 void list_mistakes(const Case& c, const TraceArgs& args, const std::string& format) {
   if (format == "md") {
-    write_result(args.out, doctor::mistakes_markdown(c));
+    save(args, doctor::mistakes_markdown(c));
     return;
   }
   if (format != "text") refuse_format("--mistake list", format);
@@ -214,7 +247,7 @@ void list_mistakes(const Case& c, const TraceArgs& args, const std::string& form
   std::string text;
   for (const doctor::Mistake& mistake : doctor::mistakes())
     text += wire::pad_right(doctor::id_with_parameter(mistake), kIdWidth) + mistake.done + "\n";
-  write_result(args.out, args.ascii ? wire::to_ascii(text) : text);
+  save(args, args.ascii ? wire::to_ascii(text) : text);
 }
 
 void run_mistake(const Case& c, const DocumentOptions& options, const TraceArgs& args,
@@ -234,6 +267,11 @@ void run_mistake(const Case& c, const DocumentOptions& options, const TraceArgs&
 
 // 0, or 1 when --check finds a difference.
 int run_case_modes(const TraceArgs& args, const std::string& format) {
+  if (args.diff && !is_edited(args))
+    throw OptionError("trace", {{"--diff",
+                                 "nothing was changed; give --set 'X[B]=1,1' (a row) or "
+                                 "'W_Q[0,1]=2' (a number), --hide KEY, --mask, --scale or "
+                                 "--remove-scale"}});
   const Case original = load_case(args.name);
   const Case c = edited(original, args);
   std::vector<Problem> problems = wire::empty_row_problems(c);
@@ -253,7 +291,7 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
   }
   if (format == "json" && !args.explain && !args.diff && !args.gradients && args.check.empty()) {
     check_taps(c, args);
-    write_pieces(args.out, [&](const auto& sink) {
+    save_pieces(args, [&](const auto& sink) {
       wire::write_trace_json(c, options, sink);
       sink("\n");
     });
@@ -263,7 +301,7 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
   if (!args.check.empty()) {
     const std::string json = ends_with(args.check, ".json") ? json_text(c, options) : std::string();
     const std::string found = compare_with(args.check, trace, json);
-    write_result(args.out, found.empty() ? "equal\n" : "DIFFERS  " + found + "\n");
+    save(args, found.empty() ? "equal\n" : "DIFFERS  " + found + "\n");
     return found.empty() ? 0 : 1;
   }
   if (args.explain) {
@@ -283,7 +321,7 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
         [&](const auto& sink) { wire::write_gradients_json(c, gradients, sink); }, args, format,
         "--gradients");
   } else if (format == "npy" || format == "safetensors") {
-    write_taps(args.out, trace, args.steps);
+    write_for("trace", "-o", [&] { write_taps(args.out, trace, args.steps); });
   } else {
     DocumentOptions all = options;
     all.steps.clear();
@@ -300,8 +338,8 @@ int run(const CLI::App& command, TraceArgs args) {
   const std::string format = format_of(args);
   refuse_ignored(command, args, format);
   if (args.list) {
-    const std::string text = list_cases();
-    write_result(args.out, args.ascii ? wire::to_ascii(text) : text);
+    const std::string text = list_cases();  // refused where there is no folder of cases
+    save(args, args.ascii ? wire::to_ascii(text) : text);
     return 0;
   }
   if ((format == "npy" || format == "safetensors") && args.out.empty())

@@ -23,14 +23,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders that hold cases, the installed one first.
-std::vector<fs::path> case_folders() {
+// Where cases may be, the installed folder first.
+std::vector<fs::path> possible_folders() {
   std::vector<fs::path> folders;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error)
     folders.push_back(program.parent_path().parent_path() / "share" / "glasshead" / "cases");
   folders.emplace_back(GLASSHEAD_CASES);
+  return folders;
+}
+
+std::vector<fs::path> case_folders() {
+  std::vector<fs::path> folders = possible_folders();
   std::erase_if(folders, [](const fs::path& folder) {
     std::error_code ignored;
     return !fs::is_directory(folder, ignored);
@@ -206,6 +211,12 @@ wire::Case load_case(const std::string& name_or_path) {
 }
 
 std::string list_cases() {
+  if (case_folders().empty()) {
+    std::vector<Problem> problems;
+    for (const fs::path& folder : possible_folders())
+      problems.push_back({"--list", folder.string() + ": no such folder of cases"});
+    throw IoError("trace", std::move(problems));
+  }
   std::string text;
   std::size_t widest = 0;
   for (const fs::path& file : case_files()) widest = std::max(widest, file.stem().string().size());

@@ -239,7 +239,8 @@ void add_printing(CLI::App& command, TraceArgs& args) {
       ->group("Printing");
   command
       .add_option("-o,--out", args.out,
-                  "Write to this file: .json .md .tex .html .svg .csv .npy .safetensors")
+                  "Write to this file: .txt .json .md .tex .html .svg .csv, or numbers: .npy (out, "
+                  "or the one matrix of --steps) .safetensors (all, or those of --steps)")
       ->type_name("FILE")
       ->group("Printing");
 }
@@ -255,7 +256,8 @@ std::string format_of(const TraceArgs& args) {
   struct Ending {
     const char *ending, *format;
   };
-  for (const Ending& e : {Ending{".json", "json"},
+  for (const Ending& e : {Ending{".txt", "text"},
+                          {".json", "json"},
                           {".md", "md"},
                           {".tex", "latex"},
                           {".html", "html"},
@@ -264,6 +266,12 @@ std::string format_of(const TraceArgs& args) {
                           {".npy", "npy"},
                           {".safetensors", "safetensors"}})
     if (ends_with(args.out, e.ending)) return e.format;
+  const std::size_t name = args.out.rfind('/') + 1, dot = args.out.rfind('.');
+  if (dot != std::string::npos && dot > name)
+    throw OptionError("trace",
+                      {{"-o", args.out + ": nothing is known about " + args.out.substr(dot) +
+                                  "; .txt, .md, .tex, .html, .svg, .csv, .json, .npy and "
+                                  ".safetensors are written, or give --format"}});
   return "text";
 }
 

@@ -48,9 +48,13 @@ int run(const WorksheetArgs& args) {
   const std::optional<doctor::Worksheet> sheet = doctor::make_worksheet(args.options, problems);
   if (!sheet) throw OptionError("worksheet", std::move(problems));
   const std::string format = format_of(args, args.out, "text");
-  write_result(args.out, page(*sheet, false, format, args.standalone));
+  write_for("worksheet", "-o",
+            [&] { write_result(args.out, page(*sheet, false, format, args.standalone)); });
   if (args.has_key)
-    write_result(args.key, page(*sheet, true, format_of(args, args.key, format), args.standalone));
+    write_for("worksheet", "--key", [&] {
+      write_result(args.key,
+                   page(*sheet, true, format_of(args, args.key, format), args.standalone));
+    });
   return 0;
 }
 

@@ -29,6 +29,7 @@ struct FileTensor {
   DType dtype = DType::f64;
   std::vector<index_t> shape;    // any rank to 64; empty: a scalar
   std::vector<std::byte> bytes;  // size() elements of size_of(dtype) each, little endian
+  std::string_view stored{};     // the type in the file it was read from, "i32"; "" if in none
 
   index_t size() const;          // number of elements
   double load(index_t n) const;  // element n in row-major order, widened
@@ -37,7 +38,10 @@ struct FileTensor {
   template <int Rank>
   ConstTensor<Rank> view(const std::string& name_in_errors = "tensor") const;
 
-  friend bool operator==(const FileTensor&, const FileTensor&) = default;  // to the bit
+  // To the bit, wherever they come from.
+  friend bool operator==(const FileTensor& a, const FileTensor& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && a.bytes == b.bytes;
+  }
 };
 
 using NamedTensors = std::vector<std::pair<std::string, FileTensor>>;

@@ -127,7 +127,7 @@ Verdict multiplies_untransposed(const Site& site, std::string_view) {
 
 Verdict projects_values(const Site& site, std::string_view) {
   if (site.v_input.empty())
-    return {Fit::absent, "the values are given: there is no W_V to leave out"};
+    return {Fit::absent, "not applicable: there is no W_V to leave out"};
   if (site.v_input_shape != site.v_shape)
     return {Fit::stops, "X is " + shape_text(site.v_input_shape) + " where V is " +
                             shape_text(site.v_shape) + ": what follows does not take it"};
@@ -190,6 +190,11 @@ void scale_other(StepList& list, const Site& site, double parameter) {
   set_scale(list, site, parameter);
 }
 
+// For edits after which no maximum says that a row is empty.
+void read_no_maxima(StepList& list, const Site& site) {
+  find_step(list, site.tap("out"))->reads.resize(2);
+}
+
 void softmax_missing(StepList& list, const Site& site, double) {
   bypass_step(list, site.tap("masked"));
   forget_mask(list, site);
@@ -198,6 +203,7 @@ void softmax_missing(StepList& list, const Site& site, double) {
   Step* weights = find_step(list, site.tap("weights"));
   weights->op = &kCopy;
   weights->reads = {scores};
+  read_no_maxima(list, site);
 }
 
 void softmax_whole(StepList& list, const Site& site, double) {
@@ -219,6 +225,7 @@ void softmax_columns(StepList& list, const Site& site, double) {
   Step& column_sum = become("row_sum", kColumnSum);
   column_sum.tap = sum;
   column_sum.reads = {site.tap("exp")};
+  read_no_maxima(list, site);
 }
 
 void softmax_unshifted(StepList& list, const Site& site, double) {

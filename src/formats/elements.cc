@@ -12,19 +12,19 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "elements are copied as they lie");
 
 constexpr std::array<StoredType, 13> kTypes{{
-    {"f8", "F64", 8, DType::f64, false, false},
-    {"f4", "F32", 4, DType::f32, false, false},
-    {"f2", "F16", 2, DType::f16, false, false},
-    {nullptr, "BF16", 2, DType::bf16, false, false},
-    {"i8", "I64", 8, DType::i64, true, false},
-    {"i4", "I32", 4, DType::i64, true, false},
-    {"i2", "I16", 2, DType::i64, true, false},
-    {"i1", "I8", 1, DType::i64, true, false},
-    {"u8", "U64", 8, DType::i64, false, false},
-    {"u4", "U32", 4, DType::i64, false, false},
-    {"u2", "U16", 2, DType::i64, false, false},
-    {"u1", "U8", 1, DType::u8, false, false},
-    {"b1", "BOOL", 1, DType::u8, false, true},
+    {"f8", "F64", 8, DType::f64, false, false, "f64"},
+    {"f4", "F32", 4, DType::f32, false, false, "f32"},
+    {"f2", "F16", 2, DType::f16, false, false, "f16"},
+    {nullptr, "BF16", 2, DType::bf16, false, false, "bf16"},
+    {"i8", "I64", 8, DType::i64, true, false, "i64"},
+    {"i4", "I32", 4, DType::i64, true, false, "i32"},
+    {"i2", "I16", 2, DType::i64, true, false, "i16"},
+    {"i1", "I8", 1, DType::i64, true, false, "i8"},
+    {"u8", "U64", 8, DType::i64, false, false, "u64"},
+    {"u4", "U32", 4, DType::i64, false, false, "u32"},
+    {"u2", "U16", 2, DType::i64, false, false, "u16"},
+    {"u1", "U8", 1, DType::u8, false, false, "u8"},
+    {"b1", "BOOL", 1, DType::u8, false, true, "bool"},
 }};
 
 // The little-endian integer of type.bytes bytes at `from`, as 64 bits; sign-extended if signed.
@@ -80,6 +80,7 @@ const StoredType& stored_type(const FileTensor& tensor) {
 bool keep_elements(const StoredType& type, std::span<const std::byte> raw, FileTensor& out,
                    std::string& what) {
   out.dtype = type.kept;
+  out.stored = type.name;
   if (type.kept == DType::i64 && !(type.is_signed && type.bytes == sizeof(std::int64_t)))
     return widen_integers(type, raw, out, what);
   if (type.is_boolean) {

@@ -18,8 +18,9 @@ struct StoredType {
   const char* safetensors;  // "F64"
   std::size_t bytes;        // of one element
   DType kept;
-  bool is_signed;   // integers that are widened to i64
-  bool is_boolean;  // each byte must be 0 or 1
+  bool is_signed;    // integers that are widened to i64
+  bool is_boolean;   // each byte must be 0 or 1
+  const char* name;  // "f64", "i32": for messages
 };
 
 const StoredType* find_npy(std::string_view descr_without_order);

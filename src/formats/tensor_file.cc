@@ -36,6 +36,9 @@ std::vector<Problem> in_file(const std::string& path, std::vector<Problem> probl
 }
 
 void need_tensor_ending(const char* function, const std::string& path) {
+  if (path.ends_with(".npz"))
+    fail(ErrorKind::format, function, path,
+         "an .npz is an archive of arrays; save them one by one, each as a .npy");
   if (!path.ends_with(kNpy) && !path.ends_with(kSafetensors))
     fail(ErrorKind::format, function, path, "a tensor's file must end in .npy or .safetensors");
 }

@@ -161,7 +161,7 @@ def check_diff():
     failures.expect("same amount" not in found, found)
     path = case("one-key", tokens=["q"], keys=["A"],
                 attention={"q": [[1]], "k": [[1]], "v": [[1]]})
-    has([path, "--diff"], "weights A")
+    has([path, "--set", "v[0,0]=2", "--diff"], "weights A")
 
 
 def check_notes():
