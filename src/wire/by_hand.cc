@@ -64,6 +64,7 @@ void attention_rows(const Case& c, const ByHand& hand, const AttentionPart& part
   rounded_print.decimals = p;
   rounded_print.rounding = RowRounding::nearest;  // by hand nothing is moved
   const TraceTensor* z = last_scores(hand.rounded, part.prefix);
+  const TraceTensor* scores = hand.rounded.find(part.prefix + "scores");
   const TraceTensor* exp = hand.rounded.find(part.prefix + "exp");
   const TraceTensor* sum = hand.rounded.find(part.prefix + "row_sum");
   const TraceTensor& weights = hand.rounded.at(part.prefix + "weights");
@@ -85,6 +86,9 @@ void attention_rows(const Case& c, const ByHand& hand, const AttentionPart& part
         lines.push_back(head);
       }
       std::string line = "by hand   ";
+      if (scores && scores != z)
+        line += "q·k" + numbers(row_of(*scores, m, i), hidden, p) + " · scale " +
+                print_number(part.scale, shown) + " · ";
       if (z) line += "z" + numbers(row_of(*z, m, i), hidden, p) + " · ";
       std::optional<double> share;
       if (exp && sum) {

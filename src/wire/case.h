@@ -96,6 +96,7 @@ struct Case {
   std::vector<std::string> query_labels;    // one per row of X (or q)
   std::vector<std::string> key_labels;      // one per key: the same, or the context's tokens
   std::vector<std::string> context_labels;  // one per row of the context; empty without one
+  std::vector<std::string> hidden_keys;     // labels of the keys that an edit hid
   std::vector<std::string> vocabulary;      // one per logit; may be empty
   std::vector<std::string> axis_names;      // one per coordinate of X: "animality"; may be empty
   std::vector<std::pair<std::string, TraceTensor>>

@@ -269,19 +269,25 @@ class Editor {
       has_context = has_context || block.cross_attention;
     }
     std::vector<index_t> own, context;
+    const auto remember = [&](const std::vector<std::string>& labels, index_t key) {
+      c_.hidden_keys.push_back(labels[static_cast<std::size_t>(key)]);
+    };
     for (const std::string& name : names) {
       std::string why_not, why_not_there;
       std::optional<index_t> key;
       if (has_own) key = find_row(c_.key_labels, name, why_not);
       if (key) {
         own.push_back(*key);
+        remember(c_.key_labels, *key);
         continue;
       }
       if (has_context) key = find_row(c_.context_labels, name, why_not_there);
-      if (key)
+      if (key) {
         context.push_back(*key);
-      else
+        remember(c_.context_labels, *key);
+      } else {
         problem("hide", has_own ? why_not : why_not_there);
+      }
     }
     for (nn::Block& block : c_.network.blocks) {
       hide_in(block.attention, block.is_cross ? context : own,

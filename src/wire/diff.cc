@@ -153,7 +153,7 @@ std::string Differ::out_line(index_t m) const {
   return line;
 }
 
-// "B", "the mask", "the scale", ...: what the two cases differ in.
+// "B", "the mask", "the scale", ...: what the two cases differ in; "" if in none of these.
 std::string Differ::what_changed() const {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
@@ -181,7 +181,7 @@ std::string Differ::what_changed() const {
   std::string words;
   for (std::size_t n = 0; n < names.size(); ++n)
     words += (n == 0 ? "" : n + 1 == names.size() ? " and " : ", ") + names[n];
-  return words.empty() ? "something" : words;
+  return words;
 }
 
 // Why a row kept its weights: its scores did not move, or all moved together.
@@ -222,9 +222,12 @@ std::string Differ::why_unmoved(index_t m, index_t i) const {
 
 std::string Differ::summary(index_t m) const {
   if (unmoved_ == 0) return fmt::format("all {} weights moved", weights_);
+  const std::string changed = what_changed();
+  if (changed.empty() && unmoved_ == weights_)
+    return "nothing was changed: the inputs, the mask and the scale are as they were";
   const std::string words = fmt::format("{} of {} weights {} unchanged although ", unmoved_,
                                         weights_, unmoved_ == 1 ? "is" : "are") +
-                            what_changed() + " changed";
+                            (changed.empty() ? "something" : changed) + " changed";
   std::string reasons;
   for (const index_t i : unmoved_rows_) {
     const std::string why = why_unmoved(m, i);

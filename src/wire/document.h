@@ -98,6 +98,7 @@ struct Document {
   std::vector<CheckLine> checks;
   std::vector<std::string> footnotes;  // "′ moved by one unit so that the row adds to 1 (...)"
   std::vector<std::string> notes;      // what the tutorial prints and why it differs
+  std::vector<std::string> note_taps;  // of each note: the numbers that it is about
 };
 
 // A cell's text with its mark: "0.5034′".

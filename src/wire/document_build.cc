@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "wire/display.h"
 #include "wire/document_notes.h"
 #include "wire/document_tables.h"
 #include "wire/sequence.h"
@@ -216,6 +217,23 @@ std::size_t Builder::add_pairs(std::size_t at) {
   return at;
 }
 
+// "red hidden", "red and blue hidden": where the mask is nothing but the keys that an edit hid.
+std::string hidden_words(const Case& c, const AttentionOptions& options) {
+  const auto& parts = options.mask.parts();
+  const auto chosen = std::count_if(parts.begin(), parts.end(), [](const Mask::Part& part) {
+    return std::holds_alternative<Mask::Explicit>(part);
+  });
+  const bool is_one = c.network.blocks.size() == 1 && !c.network.blocks[0].cross_attention;
+  if (c.hidden_keys.empty() || chosen != 1 || !is_one) return plural_reason("mask");
+  std::string words;
+  for (std::size_t n = 0; n < c.hidden_keys.size(); ++n)
+    words += (n == 0                          ? ""
+              : n + 1 == c.hidden_keys.size() ? " and "
+                                              : ", ") +
+             cut(escape_controls(c.hidden_keys[n]), kLabelCells);
+  return words + " hidden";
+}
+
 // "keys after the query, 3 of 9"; of several heads "..., 3 of 9 in every head" or "..., 5 of 18 in
 // 2 heads".
 std::string Builder::pair_remark(const AttentionPart& part) const {
@@ -239,7 +257,8 @@ std::string Builder::pair_remark(const AttentionPart& part) const {
     }
   std::string words;
   for (const std::string& name : reasons)
-    words += (words.empty() ? "" : " or ") + plural_reason(name);
+    words += (words.empty() ? "" : " or ") +
+             (name == "mask" ? hidden_words(case_, *part.options) : plural_reason(name));
   if (words.empty()) words = "nothing is hidden";
   if (are_alike)
     return fmt::format("{}, {} of {}{}", words, hidden.empty() ? 0 : hidden[0], total,
@@ -314,11 +333,7 @@ std::size_t Builder::add_out(std::size_t at) {
   Section& section = add_section(step(at).tap, "out");
   section.formula = "O = A·V";
   section.latex = "O=AV";
-  std::string weights_tap, v_tap;
-  for (const std::string& tap : step(at).reads) {
-    const std::string name = leaf_of(tap);
-    (name == "weights" || name == "dropped" ? weights_tap : v_tap) = tap;
-  }
+  const std::string &weights_tap = step(at).reads[0], &v_tap = step(at).reads[1];
   const TraceTensor* weights = trace_.find(weights_tap);
   const TraceTensor* v = trace_.find(v_tap);
   if (weights && v)

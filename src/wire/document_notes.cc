@@ -154,9 +154,12 @@ std::string place_words(const Sequence& sequence, const PrintedNumber& printed) 
 
 // "row B as 0.50 0.50 0; softmax of ...": one sentence for each row, with all that is said of its
 // numbers.
-std::vector<std::string> printed_sentences(const Case& c, const Sequence& sequence) {
+struct Sentence {
+  std::string tap, words;
+};
+std::vector<Sentence> printed_sentences(const Case& c, const Sequence& sequence) {
   struct Row {
-    std::string words;
+    std::string tap, words;
     std::vector<std::string> notes;
   };
   std::vector<Row> rows;
@@ -169,15 +172,15 @@ std::vector<std::string> printed_sentences(const Case& c, const Sequence& sequen
     const std::string words = where + "as " + printed_digits(c, printed);
     auto row =
         std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.words == words; });
-    if (row == rows.end()) row = rows.insert(rows.end(), {words, {}});
+    if (row == rows.end()) row = rows.insert(rows.end(), {printed.tap, words, {}});
     const bool is_said =
         std::find(row->notes.begin(), row->notes.end(), printed.note) != row->notes.end();
     if (!printed.note.empty() && !is_said) row->notes.push_back(printed.note);
   }
-  std::vector<std::string> sentences;
+  std::vector<Sentence> sentences;
   for (const Row& row : rows) {
-    sentences.push_back(row.words);
-    for (const std::string& note : row.notes) sentences.back() += "; " + note;
+    sentences.push_back({row.tap, row.words});
+    for (const std::string& note : row.notes) sentences.back().words += "; " + note;
   }
   return sentences;
 }
@@ -189,7 +192,10 @@ void describe(Document& document, const Case& c, const Trace& trace,
   document.name = escape_controls(c.name);
   document.question = escape_controls(c.title);
   document.title = document.name;
-  if (!c.from.empty()) document.title += " · " + escape_controls(c.from);
+  if (!c.from.empty())
+    document.title += " · " + escape_controls(c.from);
+  else if (!c.title.empty())
+    document.title += " · " + document.question;
   document.title += " · " + heads_words(c, parts) + " · f64 exact · ";
   if (options.print.is_percent) document.title += "percent, ";
   document.title += plural(options.print.decimals, "decimal");
@@ -249,9 +255,61 @@ void add_footnotes(Document& document, const Case& c, const Sequence& sequence) 
   const std::string source = c.from.empty()                     ? std::string("the source")
                              : c.from.rfind("tutorial", 0) == 0 ? std::string("the tutorial")
                                                                 : escape_controls(c.from);
-  for (const std::string& sentence : printed_sentences(c, sequence))
-    document.notes.push_back(escape_controls(source + " prints " + sentence));
+  for (const Sentence& sentence : printed_sentences(c, sequence)) {
+    document.notes.push_back(escape_controls(source + " prints " + sentence.words));
+    document.note_taps.push_back(sentence.tap);
+  }
 }
+
+namespace {
+
+bool has_mark(const Section& section) {
+  for (const Table& table : section.tables)
+    for (const std::string& note : table.row_notes)
+      if (note.find("′") != std::string::npos) return true;
+  return false;
+}
+
+// What is said about tables that are not shown goes with them.
+void keep_remarks(Document& document) {
+  std::vector<std::string> taps;
+  bool has_sums = false, is_marked = false;
+  for (const Section& section : document.sections) {
+    is_marked = is_marked || has_mark(section);
+    for (const Table& table : section.tables) {
+      taps.push_back(table.tap);
+      has_sums = has_sums || !table.sums.empty();
+    }
+  }
+  const auto shows = [&](std::initializer_list<std::string_view> leaves) {
+    return std::any_of(taps.begin(), taps.end(), [&](const std::string& tap) {
+      return std::find(leaves.begin(), leaves.end(), leaf_of(tap)) != leaves.end();
+    });
+  };
+  const std::string moved = moved_words(document);
+  if (!document.footnotes.empty() && !moved.empty()) document.footnotes.front() = moved;
+  if (moved.empty() && !is_marked) document.footnotes.clear();
+  std::erase_if(document.checks, [&](const CheckLine& check) {
+    if (check.id == "rows-sum-1") return !has_sums;
+    if (check.id == "no-weight-on-hidden") return !shows({"weights", "dropped"});
+    return !shows({"out"});
+  });
+  std::vector<std::string> notes, note_taps;
+  for (std::size_t n = 0; n < document.note_taps.size() && n < document.notes.size(); ++n) {
+    const std::string& about = document.note_taps[n];
+    // Numbers that are no tap of their own (largest_weight, lead, ...) are read off the weights.
+    const bool is_shown =
+        std::find(taps.begin(), taps.end(), about) != taps.end() ||
+        (shows({"weights"}) && leaf_of(about).find("weight") != std::string::npos);
+    if (!is_shown) continue;
+    notes.push_back(document.notes[n]);
+    note_taps.push_back(about);
+  }
+  document.notes = std::move(notes);
+  document.note_taps = std::move(note_taps);
+}
+
+}  // namespace
 
 void keep_steps(Document& document, const std::vector<std::string>& names) {
   if (names.empty()) return;
@@ -274,6 +332,7 @@ void keep_steps(Document& document, const std::vector<std::string>& names) {
     kept.push_back(std::move(section));
   }
   document.sections = std::move(kept);
+  keep_remarks(document);
 }
 
 bool stands_elsewhere(const std::string& tap, const TraceTensor& input, const Trace& trace) {
