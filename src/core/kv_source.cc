@@ -153,17 +153,13 @@ void KvBlock<T>::narrow_piece(const Side& side, const KvPiece& piece, index_t g,
   const KvLayout& layout = *side.layout;
   const char* data = static_cast<const char*>(side.is_keys ? piece.k : piece.v);
   const float* scales = side.is_keys ? piece.k_scales : piece.v_scales;
-  for (index_t j = keys.begin; j < keys.end;) {
-    const index_t n = j - piece.begin;
-    const index_t end =
-        layout.is_panels ? std::min(keys.end, j - n % kPanelKeys + kPanelKeys) : keys.end;
-    KvRun<T> run{j, end - j, {nullptr, layout.row_stride, layout.step}};
-    run.narrow.type = narrow_of(layout.type);
-    run.narrow.data = data + layout.offset(g, n) * size_of(layout.type);
-    if (scales != nullptr) run.narrow.scales = scales + layout.scale_stride * g + n;
-    side.runs->push_back(run);
-    j = end;
-  }
+  const index_t n = keys.begin - piece.begin;
+  KvRun<T> run{keys.begin, keys.end - keys.begin, {nullptr, layout.row_stride, layout.step}};
+  run.narrow.type = narrow_of(layout.type);
+  run.narrow.data = data + layout.offset(g, n) * size_of(layout.type);
+  if (scales != nullptr) run.narrow.scales = scales + layout.scale_stride * g + n;
+  run.narrow.panel_stride = layout.panel_stride;
+  side.runs->push_back(run);
 }
 
 template <class T>

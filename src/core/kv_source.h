@@ -127,8 +127,10 @@ class KvBlock {
       if (run.narrow.type == Narrow::none) {
         if (skipped > 0) part.rows.data += skipped * run.rows.row_stride;
       } else {
-        part.narrow.data = static_cast<const char*>(run.narrow.data) +
-                           skipped * run.rows.row_stride * size_of(layout.type);
+        // Pieces and blocks begin with a panel: a key's lane is its number mod 16.
+        const index_t at =
+            layout.offset(0, part.begin % kBlock) - layout.offset(0, run.begin % kBlock);
+        part.narrow.data = static_cast<const char*>(run.narrow.data) + at * size_of(layout.type);
         if (run.narrow.scales != nullptr) part.narrow.scales += skipped;
       }
       f(part);

@@ -24,6 +24,7 @@ struct NarrowRows {
   Narrow type = Narrow::none;
   const void* data = nullptr;  // where StridedRows::data would be
   const float* scales = nullptr;
+  index_t panel_stride = 0;  // from a panel of 16 keys to the next: keys of several in one call
 };
 
 inline constexpr index_t kPanelKeys = 16;  // keys of a panel that is stored transposed, [d][16]

@@ -166,39 +166,61 @@ void row_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t r
   raise_max(args, row, max);
 }
 
+// P panels side by side, C vectors of each: lane 0 of the first is key n of the call, at keys.
+template <class V, int R, int C, int P, class E>
+[[gnu::always_inline]] inline void panel_dots(const glasshead::RowScoreArgs<typename V::T>& args,
+                                              const E* keys, index_t row, index_t n, V (&max)[R]) {
+  constexpr index_t W = V::W;
+  const typename V::T* q = args.q + row * args.d_k;
+  V acc[R][P * C], scale[P * C];
+  for (auto& a : acc)
+    for (V& x : a) x = V::set1(0);
+  const auto key = [](int c) { return c / C * glasshead::kPanelKeys + c % C * W; };
+  if constexpr (kIsScaled<E>)
+    for (int c = 0; c < P * C; ++c) scale[c] = V::load_unaligned(args.narrow.scales + n + key(c));
+  for (index_t d = 0; d < args.d_k; ++d) {
+    V x[P * C];
+    for (int c = 0; c < P * C; ++c) {
+      const E* at = keys + c / C * args.narrow.panel_stride + d * args.k.step + c % C * W;
+      x[c] = V::in_register(load_wide<V>(at));
+      if constexpr (kIsScaled<E>) x[c] = V::mul(x[c], scale[c]);
+    }
+    for (int r = 0; r < R; ++r) {
+      const V y = V::set1(q[r * args.d_k + d]);
+      for (int c = 0; c < P * C; ++c) acc[r][c] = V::fma(x[c], y, acc[r][c]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < P * C; ++c)
+      if (n + key(c) < args.keys) max[r] = end_scores(args, acc[r][c], row + r, n + key(c), max[r]);
+}
+
 // Keys in panels of 16, transposed: C vectors side by side, walked from one end to the other.
 template <class V, int R, class E>
 void panel_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, const E* panels,
                      index_t row) noexcept {
   using T = typename V::T;
+  using glasshead::kPanelKeys;
   constexpr index_t W = V::W;
-  constexpr int C = glasshead::kPanelKeys / W > 2 ? 2 : glasshead::kPanelKeys / W;
-  const T* q = args.q + row * args.d_k;
+  constexpr int C = kPanelKeys / W > 2 ? 2 : kPanelKeys / W;
+  // A single row has C sums that wait for each other, which is as slow as the memory is in f32:
+  // narrow elements come faster, and two panels at once.
+  constexpr int P = R == 1 && sizeof(E) < sizeof(T) ? 2 : 1;
   V max[R];
   for (V& m : max) m = V::set1(-static_cast<T>(__builtin_inf()));
-  const index_t before = args.first % (C * W);  // lanes of the panel before the first key
-  const E* keys = panels - before;
-  for (index_t n = -before; n < args.keys; n += C * W, keys += C * W) {
-    V acc[R][C];
-    for (auto& a : acc)
-      for (V& x : a) x = V::set1(0);
-    V scale[C];
-    if constexpr (kIsScaled<E>)
-      for (int c = 0; c < C; ++c) scale[c] = V::load_unaligned(args.narrow.scales + n + c * W);
-    for (index_t d = 0; d < args.d_k; ++d) {
-      V x[C];
-      for (int c = 0; c < C; ++c) {
-        x[c] = V::in_register(load_wide<V>(keys + d * args.k.step + c * W));
-        if constexpr (kIsScaled<E>) x[c] = V::mul(x[c], scale[c]);
-      }
-      for (int r = 0; r < R; ++r) {
-        const V y = V::set1(q[r * args.d_k + d]);
-        for (int c = 0; c < C; ++c) acc[r][c] = V::fma(x[c], y, acc[r][c]);
-      }
+  const index_t lane = args.first % kPanelKeys;  // of the first key in its panel
+  const index_t before = lane - lane % (C * W);  // whole vectors before it are left out
+  const E* const panel = panels - lane;
+  const index_t end = args.keys + lane;
+  for (index_t j = before; j < end;) {  // counted from the first panel's lane 0
+    const E* keys = panel + j / kPanelKeys * args.narrow.panel_stride + j % kPanelKeys;
+    if (P == 2 && C * W == kPanelKeys && j + kPanelKeys < end) {
+      panel_dots<V, R, C, P>(args, keys, row, j - lane, max);
+      j += P * kPanelKeys;
+    } else {
+      panel_dots<V, R, C, 1>(args, keys, row, j - lane, max);
+      j += C * W;
     }
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c)
-        if (n + c * W < args.keys) max[r] = end_scores(args, acc[r][c], row + r, n + c * W, max[r]);
   }
   raise_max(args, row, max);
 }
