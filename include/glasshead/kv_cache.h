@@ -91,7 +91,7 @@ struct KvCacheOptions {
   index_t d_k = 0;  // at least 1
   index_t d_v = 0;
   KvType type = KvType::f32;
-  KvStorage storage;
+  KvStorage storage = KvPaged{};
 };
 
 class KvCache {
