@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 
 #include "base/random.h"
@@ -151,7 +152,7 @@ class BackwardRun {
     return {whole, of_rows, of_keys};
   }
 
-  // Longest first, ties in the order of memory.
+  // Longest first; ties in the order of memory.
   void sort_by_cost(std::vector<BackwardItem>& items) const {
     for (BackwardItem& item : items) {
       for (index_t begin = item.rows.begin; begin < item.rows.end; begin += lanes_) {
@@ -163,8 +164,12 @@ class BackwardRun {
         item.cost += static_cast<double>(std::max<index_t>(0, last - first));
       }
     }
-    std::stable_sort(items.begin(), items.end(),
-                     [](const BackwardItem& x, const BackwardItem& y) { return x.cost > y.cost; });
+    std::sort(items.begin(), items.end(), [](const BackwardItem& x, const BackwardItem& y) {
+      const auto key = [](const BackwardItem& item) {
+        return std::tuple(-item.cost, item.rows.b, item.rows.g, item.rows.begin, item.block_begin);
+      };
+      return key(x) < key(y);
+    });
   }
 
   std::vector<BackwardItem> bias_items() const {
