@@ -3,8 +3,6 @@
 //
 //   example_ladder                          a small size, for the check
 //   example_ladder --measure ladder.json    the size of docs/kernels.md, with times
-#include "ladder.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,9 +13,22 @@
 #include <string>
 #include <vector>
 
+#include "glasshead/attention.h"
 #include "glasshead/cpu.h"
 
 namespace ladder {
+
+using glasshead::Context;
+using glasshead::index_t;
+
+// One head, row-major.
+struct Head {
+  const float* q;  // [n, d]
+  const float* k;  // [keys, d]
+  const float* v;  // [keys, d]
+  float* out;      // [n, d]
+  index_t n, keys, d;
+};
 
 // Rung 1. Every score, then every weight, then every sum: as the formula is written.
 void naive(const Head& head) {
