@@ -60,15 +60,16 @@ std::vector<AttentionGradients> gradients_of(const Trace& trace) {
     gradients.dq = zeros(q.shape);
     gradients.dk = zeros(k.shape);
     gradients.dv = zeros(v.shape);
-    attend_backward_transparent(View<const double, 4>(view_of(d_out)), View<const double, 4>(view_of(q)),
-                    View<const double, 4>(view_of(k)), View<const double, 4>(view_of(v)),
-                    {{gradients.dq.values.data(), DType::f64, view_of(gradients.dq).shape,
-                      view_of(gradients.dq).strides},
-                     {gradients.dk.values.data(), DType::f64, view_of(gradients.dk).shape,
-                      view_of(gradients.dk).strides},
-                     {gradients.dv.values.data(), DType::f64, view_of(gradients.dv).shape,
-                      view_of(gradients.dv).strides}},
-                    *part.options);
+    attend_backward_transparent(
+        View<const double, 4>(view_of(d_out)), View<const double, 4>(view_of(q)),
+        View<const double, 4>(view_of(k)), View<const double, 4>(view_of(v)),
+        {{gradients.dq.values.data(), DType::f64, view_of(gradients.dq).shape,
+          view_of(gradients.dq).strides},
+         {gradients.dk.values.data(), DType::f64, view_of(gradients.dk).shape,
+          view_of(gradients.dk).strides},
+         {gradients.dv.values.data(), DType::f64, view_of(gradients.dv).shape,
+          view_of(gradients.dv).strides}},
+        *part.options);
     gradients.jacobian_norms = jacobian_norms(trace.at(part.prefix + "weights"));
     all.push_back(std::move(gradients));
   }
