@@ -7,7 +7,7 @@
 namespace glasshead {
 namespace {
 
-constexpr index_t kPanels = 4;          // a block of keys is read once for so many panels
+constexpr index_t kPanels = 8;          // a block of keys is read once for so many panels
 constexpr index_t kItemsPerThread = 4;  // enough for threads to end together
 
 index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }

@@ -4,8 +4,7 @@
 //   T, W                      element; lanes
 //   set1 load store           all lanes alike; from and to memory aligned to the vector
 //   load_unaligned store_unaligned    from and to any address of a T
-//   in_register(a) once(a)    a, which the compiler then does not load again for each use; `once`
-//                             also keeps it from being moved out of a loop and spilled there
+//   in_register(a)            a, which the compiler then does not load again for each use
 //   accumulate(a, b, s)       fma(a, b, s), written over s in its register: left to itself g++
 //   moves
 //                             the sums of a strip about and spills some, a third of the speed
@@ -191,7 +190,7 @@ void softmax_of(const glasshead::SoftmaxArgs<typename P::V::T>& args) noexcept {
   load_all(args.new_max, max);
   for (auto& part : parts)
     for (V& sum : part) sum = V::set1(0);
-  constexpr int kKeys = C >= 3 ? 2 : 6 / C;  // six vectors in step keep the multipliers busy
+  constexpr int kKeys = (C + 2) / C;  // at least three vectors in step
   const auto add_keys = [&]<int K>(index_t n) {
     T* at = args.scores + n * kLanes;
     V p[K * C];

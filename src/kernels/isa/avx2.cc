@@ -22,10 +22,6 @@ struct F32 {
     __asm__("" : "+x"(a.x));
     return a;
   }
-  static F32 once(F32 a) {
-    __asm__ volatile("" : "+x"(a.x));
-    return a;
-  }
   static F32 add(F32 a, F32 b) { return {_mm256_add_ps(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {_mm256_sub_ps(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {_mm256_mul_ps(a.x, b.x)}; }
@@ -111,10 +107,6 @@ struct F64 {
   static void store_unaligned(T* to, F64 a) { _mm256_storeu_pd(to, a.x); }
   static F64 in_register(F64 a) {
     __asm__("" : "+x"(a.x));
-    return a;
-  }
-  static F64 once(F64 a) {
-    __asm__ volatile("" : "+x"(a.x));
     return a;
   }
   static F64 add(F64 a, F64 b) { return {_mm256_add_pd(a.x, b.x)}; }

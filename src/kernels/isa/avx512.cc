@@ -29,12 +29,6 @@ struct F32 {
     __asm__("" : "+v"(a.x));
     return a;
   }
-  static F32 once(F32 a) {
-#ifndef GLASSHEAD_EMULATED
-    __asm__ volatile("" : "+v"(a.x));
-#endif
-    return a;
-  }
   static F32 add(F32 a, F32 b) { return {_mm512_add_ps(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {_mm512_sub_ps(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {_mm512_mul_ps(a.x, b.x)}; }
@@ -115,12 +109,6 @@ struct F64 {
   static void store_unaligned(T* to, F64 a) { _mm512_storeu_pd(to, a.x); }
   static F64 in_register(F64 a) {
     __asm__("" : "+v"(a.x));
-    return a;
-  }
-  static F64 once(F64 a) {
-#ifndef GLASSHEAD_EMULATED
-    __asm__ volatile("" : "+v"(a.x));
-#endif
     return a;
   }
   static F64 add(F64 a, F64 b) { return {_mm512_add_pd(a.x, b.x)}; }

@@ -24,10 +24,6 @@ struct F32 {
     __asm__("" : "+w"(a.x));
     return a;
   }
-  static F32 once(F32 a) {
-    __asm__ volatile("" : "+w"(a.x));
-    return a;
-  }
   static F32 add(F32 a, F32 b) { return {vaddq_f32(a.x, b.x)}; }
   static F32 sub(F32 a, F32 b) { return {vsubq_f32(a.x, b.x)}; }
   static F32 mul(F32 a, F32 b) { return {vmulq_f32(a.x, b.x)}; }
@@ -86,10 +82,6 @@ struct F64 {
   static void store_unaligned(T* to, F64 a) { vst1q_f64(to, a.x); }
   static F64 in_register(F64 a) {
     __asm__("" : "+w"(a.x));
-    return a;
-  }
-  static F64 once(F64 a) {
-    __asm__ volatile("" : "+w"(a.x));
     return a;
   }
   static F64 add(F64 a, F64 b) { return {vaddq_f64(a.x, b.x)}; }

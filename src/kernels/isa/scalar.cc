@@ -20,7 +20,6 @@ struct Scalar {
   static Scalar load_unaligned(const T* from) { return {*from}; }
   static void store_unaligned(T* to, Scalar a) { *to = a.x; }
   static Scalar in_register(Scalar a) { return a; }
-  static Scalar once(Scalar a) { return a; }
   static Scalar add(Scalar a, Scalar b) { return {a.x + b.x}; }
   static Scalar sub(Scalar a, Scalar b) { return {a.x - b.x}; }
   static Scalar mul(Scalar a, Scalar b) { return {a.x * b.x}; }
