@@ -39,7 +39,7 @@ struct BackwardItem {
   double cost = 0;
 };
 
-// Keys [begin, end) and the panels, a run of them or not, whose tiles hold them all.
+// Keys [begin, end).
 struct Interval {
   index_t begin, end;
 };

@@ -1,5 +1,6 @@
 // attend_backward against central differences of the naive reference in long double.
 #include <algorithm>
+#include <functional>
 
 #include "case_table.h"
 #include "naive.h"
@@ -48,6 +49,54 @@ TEST(Gradients, agree_with_finite_differences) {
     expect_gradient(call, d_out, &Attention::q, d.dq);
     expect_gradient(call, d_out, &Attention::k, d.dk);
     expect_gradient(call, d_out, &Attention::v, d.dv);
+  }
+}
+
+// (L(up) - L(down)) / 2h where `nudge` moves one number of the options.
+double difference(const Attention& call, const Block& d_out,
+                  const std::function<void(AttentionOptions&, double)>& nudge) {
+  constexpr double kStep = 0x1p-14;
+  Attention up = call, down = call;
+  nudge(up.options, kStep);
+  nudge(down.options, -kStep);
+  return static_cast<double>((loss(up, d_out) - loss(down, d_out)) / (2 * kStep));
+}
+
+TEST(Gradients, of_sinks_and_biases_agree_with_finite_differences) {
+  Attention call = random_call({2, 2, 1, 5, 6, 4, 3}, 17);
+  Bias::T5 t5{8, 2, {}, true, 6};
+  for (index_t n = 0; n < 16; ++n)
+    t5.table.push_back(standard_normal(9, static_cast<std::uint64_t>(n)));
+  std::vector<double> numbers{0.5, -1, 2, 0, 1, -0.5};
+  call.options.bias = Bias::t5(t5) + bias_of({6}, numbers, DType::f64);
+  call.options.sinks = {0.5, -1};
+  call.options.softcap = 2;
+  call.options.query_start = Align::end;
+  const Block d_out = random_block({2, 2, 5, 3}, 81);
+  const Stored q(call.q, DType::f64), k(call.k, DType::f64), v(call.v, DType::f64),
+      d(d_out, DType::f64);
+  Stored dq(call.q, DType::f64), dk(call.k, DType::f64), dv(call.v, DType::f64);
+  Tensor<double, 4> table({1, 1, 8, 2}), row({1, 1, 1, 6});
+  Tensor<double, 1> sinks({2});
+  attend_backward(d.view(), q.view(), k.view(), v.view(),
+                  {dq.mutable_view(), dk.mutable_view(), dv.mutable_view(), {table, row}, sinks},
+                  call.options);
+  for (std::size_t n = 0; n < 2; ++n)
+    EXPECT_NEAR(sinks.data()[n],
+                difference(call, d_out, [&](auto& o, double h) { o.sinks[n] += h; }), 2e-7);
+  for (std::size_t n = 0; n < 16; ++n) {
+    const auto nudge = [&](AttentionOptions& o, double h) {
+      std::get<Bias::T5>(o.bias.terms()[0]).table[n] += h;
+    };
+    EXPECT_NEAR(table.data()[n], difference(call, d_out, nudge), 2e-7);
+  }
+  for (std::size_t n = 0; n < 6; ++n) {
+    const auto nudge = [&](AttentionOptions& o, double h) {
+      std::vector<double> moved = numbers;
+      moved[n] += h;
+      o.bias = Bias::t5(t5) + bias_of({6}, moved, DType::f64);
+    };
+    EXPECT_NEAR(row.data()[n], difference(call, d_out, nudge), 2e-7);
   }
 }
 
