@@ -55,10 +55,11 @@ void check_case(const Case& c, CaseReader& reader) {
   // A field that has a problem of its own gets no second one that follows from it.
   struct {
     CaseReader& reader;
+    std::size_t known;
     void problem(const std::string& where, std::string what) {
-      if (!reader.has_problem_at(where)) reader.problem(where, std::move(what));
+      if (!reader.has_problem_at(where, known)) reader.problem(where, std::move(what));
     }
-  } read{reader};
+  } read{reader, reader.problem_count()};
   check_pairs(c, reader);
   // A row with no allowed key is a matter of running the case, not of reading it.
   nn::Network network = c.network;

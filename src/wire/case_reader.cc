@@ -103,14 +103,15 @@ void CaseReader::problem(std::string where, std::string what) {
     problems_.push_back({std::move(where), std::move(what)});
 }
 
-bool CaseReader::has_problem_at(const std::string& path) const {
-  return std::any_of(problems_.begin() + static_cast<std::ptrdiff_t>(count_before_),
-                     problems_.end(), [&](const Problem& problem) {
-                       const std::string& where = problem.where;
-                       return where.compare(0, path.size(), path) == 0 &&
-                              (where.size() == path.size() || where[path.size()] == '.' ||
-                               where[path.size()] == '[');
-                     });
+bool CaseReader::has_problem_at(const std::string& path, std::size_t count) const {
+  const auto first = problems_.begin() + static_cast<std::ptrdiff_t>(count_before_);
+  const auto last = problems_.begin() +
+                    static_cast<std::ptrdiff_t>(std::min(count_before_ + count, problems_.size()));
+  return std::any_of(first, last, [&](const Problem& problem) {
+    const std::string& where = problem.where;
+    return where.compare(0, path.size(), path) == 0 &&
+           (where.size() == path.size() || where[path.size()] == '.' || where[path.size()] == '[');
+  });
 }
 
 void CaseReader::finish() {

@@ -38,8 +38,8 @@ class CaseReader {
 
   void problem(std::string where, std::string what);
   std::size_t problem_count() const { return problems_.size() - count_before_ + more_; }
-  // Whether this field, or a part of it, has been reported.
-  bool has_problem_at(const std::string& path) const;
+  // Whether this field, or a part of it, is among the first `count` problems.
+  bool has_problem_at(const std::string& path, std::size_t count) const;
   // Problems found while one of these lives leave the shapes of the inputs as they were read, so
   // that what doesn't fit together can still be told.
   class ShapesStand {
