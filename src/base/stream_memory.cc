@@ -27,7 +27,7 @@ void* map_pages(std::size_t bytes) {
   const std::size_t past = reinterpret_cast<std::uintptr_t>(begin) % kHugePage;
   const std::size_t before = past == 0 ? 0 : kHugePage - past;
   if (before != 0) munmap(begin, before);
-  if (before != kHugePage) munmap(begin + before + bytes, kHugePage - before);
+  munmap(begin + before + bytes, kHugePage - before);
   madvise(begin + before, bytes, MADV_HUGEPAGE);  // advice: nothing is lost if it isn't taken
   return begin + before;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -650,6 +651,17 @@ TEST(KvCache, a_call_that_does_not_fit_is_refused) {
   EXPECT_EQ(
       refused([&] { attended(queries<float>({1, 2, 1, 4}, 1), before, 4, AttentionOptions{}); }),
       Names{"kv"});
+}
+
+TEST(KvCache, an_input_outlives_forks_but_not_its_cache) {
+  const Tensor<float, 4> q = queries<float>({1, 2, 1, 4}, 1);
+  std::optional<Filled> filled(std::in_place, sizes(2, 4, 4), 20, 20, 3);
+  const KvInput input = filled->cache.input();
+  filled->cache.fork(0);
+  expect_same(attended(q, input, 4, {}),
+              expected(q, {&filled->sequence}, {20}, KvType::f32, AttentionOptions{}));
+  filled.reset();
+  EXPECT_EQ(refused([&] { attended(q, input, 4, AttentionOptions{}); }), Names{"kv"});
 }
 
 // --- pieces of one's own ---
