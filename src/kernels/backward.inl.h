@@ -2,7 +2,7 @@
 // includes this file after its strips).
 #pragma once
 
-#include "kernels/backward_kernels.h"
+#include "kernels/kernel_set.h"
 
 namespace {
 
