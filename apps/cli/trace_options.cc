@@ -109,8 +109,9 @@ const char* words_of(View view) {
       return "--check";
     case kList:
       return "--list";
+    default:
+      return "";
   }
-  return "";
 }
 
 unsigned bit_of(const std::string& format) {
