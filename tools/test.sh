@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the kernels
-# of aarch64 under an emulator; the fast tests under AddressSanitizer and UBSan; 60 seconds of each fuzz target;
-# the formatting. What each part took stands before the closing line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten
+# of aarch64 under an emulator; the fast tests under AddressSanitizer and UBSan; what has threads under ThreadSanitizer; 60
+# seconds of each fuzz target; the formatting. What each part took stands before the closing line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten
 # a run by hand.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -27,6 +27,11 @@ build() {  # build PRESET [-D...]: the whole tree of a preset
 }
 build_command() { cmake --preset "$1" && cmake --build --preset "$1" --target glasshead_cli; }
 neon() { cmake --preset aarch64 && cmake --build --preset aarch64 && ctest --preset aarch64; }
+threads() {  # what has threads, under ThreadSanitizer
+  cmake --preset tsan && cmake --build --preset tsan --target test_base test_core &&
+    build/tsan/bin/test_base --gtest_filter='Pool*' &&
+    build/tsan/bin/test_core --gtest_filter='Contexts*:Where.threads*:*threads_change_no_bit:Backward.*threads*:Fused.neither*'
+}
 formatted() { git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror; }
 
 part build-release build release
@@ -42,6 +47,7 @@ if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part build-asan build asan -DGLASSHEAD_FUZZ=ON
   part asan ctest --preset asan -j "$jobs"
   part fuzz tools/fuzz.sh build/asan/bin "${FUZZ_SECONDS:-60}"
+  part tsan threads
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
