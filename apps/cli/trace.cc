@@ -265,13 +265,17 @@ void run_mistake(const Case& c, const DocumentOptions& options, const TraceArgs&
       "--mistake");
 }
 
-// 0, or 1 when --check finds a difference.
-int run_case_modes(const TraceArgs& args, const std::string& format) {
+void refuse_empty_diff(const TraceArgs& args) {
   if (args.diff && !is_edited(args))
     throw OptionError("trace", {{"--diff",
                                  "nothing was changed; give --set 'X[B]=1,1' (a row) or "
                                  "'W_Q[0,1]=2' (a number), --hide KEY, --mask, --scale or "
                                  "--remove-scale"}});
+}
+
+// 0, or 1 when --check finds a difference.
+int run_case_modes(const TraceArgs& args, const std::string& format) {
+  refuse_empty_diff(args);
   const Case original = load_case(args.name);
   const Case c = edited(original, args);
   std::vector<Problem> problems = wire::empty_row_problems(c);
