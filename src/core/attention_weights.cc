@@ -1,21 +1,21 @@
+#include "glasshead/attention_weights.h"
+
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
-#include <fmt/format.h>
-
+#include "core/attention_weights_call.h"
+#include "core/attention_weights_sweep.h"
 #include "core/softmax_row.h"
-#include "core/validate.h"
 
 namespace glasshead {
 namespace {
 
 template <class T, class E>
-EmptyRows write_weights(const Call<E>& call, const RowRange& range,
-                        const MutableTensor<4>& weights) {
+EmptyRows write_transparent(const Call<E>& call, const RowRange& range,
+                            const MutableTensor<4>& weights) {
   EmptyRows empty;
-  if (call.shape.batch == 0 || range.head_begin == range.head_end ||
-      range.row_begin == range.row_end)
-    return empty;
+  if (call.shape.batch == 0 || is_empty(range)) return empty;
   Row<T> row(call);
   for (index_t b = 0; b < call.shape.batch; ++b) {
     for (index_t h = range.head_begin; h < range.head_end; ++h) {
@@ -35,36 +35,96 @@ EmptyRows write_weights(const Call<E>& call, const RowRange& range,
   return empty;
 }
 
-void check_range(const char* axis, index_t begin, index_t end, index_t size, Findings& findings) {
-  if (begin >= 0 && begin <= end && end <= size) return;
-  findings.shape("range", fmt::format("{} [{}, {}) where there are {}; 0 <= begin <= end <= {}",
-                                      axis, begin, end, size, size));
+// Row n of the group in the result.
+index_t row_offset(const MutableTensor<4>& t, const RowRange& range, const RowGroup& group,
+                   index_t n) {
+  return group.b * t.strides[0] + (group.h - range.head_begin) * t.strides[1] +
+         (group.begin - range.row_begin + n) * t.strides[2];
+}
+
+template <class T>
+void clear_row(const MutableTensor<4>& t, index_t offset) {
+  const index_t step = t.strides[3];
+  if (t.dtype == dtype_of<T>() && step == 1) {
+    std::fill_n(static_cast<T*>(t.data) + offset, t.shape[3], T(0));
+    return;
+  }
+  for (index_t j = 0; j < t.shape[3]; ++j) store_element(t.data, t.dtype, offset + j * step, 0);
+}
+
+template <class T>
+void store_tile(const WeightTile<T>& tile, const T* sums, const MutableTensor<4>& weights,
+                const RowRange& range, const RowGroup& group) {
+  const index_t step = weights.strides[3], keys = tile.keys.end - tile.keys.begin;
+  for (index_t r = 0; r < tile.count; ++r) {
+    const T sum = sums[tile.first + r];
+    const index_t at = row_offset(weights, range, group, tile.first + r) + tile.keys.begin * step;
+    for (index_t n = 0; n < keys; ++n) {
+      const T w = tile.is_allowed(n, r) ? canonical(tile.p[n * tile.lanes + r] / sum) : T(0);
+      if (weights.dtype == dtype_of<T>())
+        static_cast<T*>(weights.data)[at + n * step] = w;
+      else
+        store_element(weights.data, weights.dtype, at + n * step, static_cast<double>(w));
+    }
+  }
+}
+
+template <class T>
+EmptyRows write_weights(const WeightCall& call, const MutableTensor<4>& weights,
+                        const Context& context) {
+  WeightSweep<T> sweep(call, context, 1);
+  std::vector<EmptyRows> empty(sweep.workers());
+  sweep.run([&](int worker, const RowGroup& group, typename WeightSweep<T>::Room& room) {
+    for (index_t n = 0; n < group.count(); ++n) {
+      clear_row<T>(weights, row_offset(weights, call.range, group, n));
+      if (room.is_empty_row(n))
+        empty[static_cast<std::size_t>(worker)].add(group.b, group.h, group.begin + n);
+    }
+    room.for_tiles(
+        [&](const WeightTile<T>& tile) {
+          store_tile(tile, room.sums().data(), weights, call.range, group);
+        },
+        [](KeyRange) {});
+  });
+  return all_of(empty);
 }
 
 }  // namespace
 
+void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k, const RowState& rows,
+                       const AttentionOptions& options, const RowRange& range,
+                       const MutableTensor<4>& weights, const Context& context) {
+  Findings findings;
+  check_weight_call({q, k, options, rows, range}, {{"weights", weights, k.shape[2]}}, findings);
+  refuse("attention_weights", findings);
+  if (q.shape[0] == 0 || is_empty(range)) return;
+  const WeightCall call{q, k, options, rows, range};
+  const EmptyRows empty = compute_type(q.dtype) == DType::f64
+                              ? write_weights<double>(call, weights, context)
+                              : write_weights<float>(call, weights, context);
+  if (options.empty_row == EmptyRow::error)
+    report_empty_rows(empty, "only scores of -inf", findings);
+  refuse("attention_weights", findings);
+}
+
 void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,
                        const AttentionOptions& options, const RowRange& range,
                        const MutableTensor<4>& weights) {
+  attention_weights(q, k, {}, options, range, weights, default_context());
+}
+
+void attention_weights_transparent(const ConstTensor<4>& q, const ConstTensor<4>& k,
+                                   const AttentionOptions& options, const RowRange& range,
+                                   const MutableTensor<4>& weights) {
   Findings findings;
-  check_call({&q, &k, nullptr}, options, findings);
-  const std::size_t before = findings.problems.size();
-  check_range("heads", range.head_begin, range.head_end, q.shape[1], findings);
-  check_range("rows", range.row_begin, range.row_end, q.shape[2], findings);
-  if (findings.problems.size() == before) {
-    check_writable<4>("weights", weights,
-                      {q.shape[0], range.head_end - range.head_begin,
-                       range.row_end - range.row_begin, k.shape[2]},
-                      kPairAxes, findings);
-  }
-  check_apart({{"q", q.data}, {"k", k.data}}, {{"weights", weights.data}}, findings);
+  check_weight_call({q, k, options, {}, range}, {{"weights", weights, k.shape[2]}}, findings);
   refuse("attention_weights", findings);
 
   EmptyRows empty;
   with_element(q.dtype, [&](auto element) {
     using E = decltype(element);
     using T = std::conditional_t<std::is_same_v<E, double>, double, float>;
-    empty = write_weights<T>(Call<E>(q, k, options), range, weights);
+    empty = write_transparent<T>(Call<E>(q, k, options), range, weights);
   });
   if (options.empty_row == EmptyRow::error)
     report_empty_rows(empty, "only scores of -inf", findings);

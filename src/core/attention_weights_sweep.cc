@@ -1,0 +1,237 @@
+#include "core/attention_weights_sweep.h"
+
+#include <bit>
+#include <limits>
+
+namespace glasshead {
+namespace {
+
+constexpr index_t kPanelsOfGroup = 4;  // a block of keys is read once for so many panels
+
+// Keys without values.
+KvSource keys_of(const ConstTensor<4>& k) {
+  return kv_of(
+      k, ConstTensor<4>(nullptr, k.dtype, {k.shape[0], k.shape[1], k.shape[2], 0}, {0, 0, 0, 0}));
+}
+
+int levels_for(index_t kv_len) {
+  const auto chunks = static_cast<std::uint64_t>((kv_len + kChunk - 1) / kChunk);
+  return static_cast<int>(std::bit_width(chunks <= 1 ? 0 : chunks - 1)) + 1;
+}
+
+}  // namespace
+
+template <class T>
+WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, index_t row_step)
+    : call_(call),
+      context_(context.impl()),
+      kernels_(kernels_of(context)),
+      shape_{call.q.shape[0], call.q.shape[1], call.q.shape[2], call.k.shape[2]},
+      head_group_(call.q.shape[1] / call.k.shape[1]),
+      kv_(keys_of(call.k)),
+      plan_(call.options, shape_),
+      scale_(call.options.scale ? *call.options.scale
+                                : 1.0 / std::sqrt(static_cast<double>(call.q.shape[3]))),
+      levels_(levels_for(call.k.shape[2])),
+      group_rows_(kPanelsOfGroup * kernels_.lanes) {
+  const RowRange& range = call.range;
+  const index_t step = (group_rows_ + row_step - 1) / row_step * row_step;
+  for (index_t b = 0; b < shape_.batch; ++b)
+    for (index_t h = range.head_begin; h < range.head_end; ++h)
+      for (index_t i = range.row_begin; i < range.row_end; i += step)
+        items_.push_back({b, h, i, std::min(range.row_end, i + step)});
+}
+
+template <class T>
+WeightSweep<T>::Room::Room(const WeightSweep& sweep)
+    : sweep_(sweep),
+      tile_(sweep.kernels_.lanes, sweep.plan_.has_bias()),
+      block_(sweep.kv_, false),
+      query_room_(sweep.call_.q.dtype == dtype_of<T>()
+                      ? 0
+                      : static_cast<std::size_t>(sweep.kernels_.lanes * sweep.kv_.d_k)),
+      panels_(static_cast<std::size_t>(kPanelsOfGroup)),
+      new_max_(sweep.kernels_.lanes),
+      ignored_(sweep.kernels_.lanes) {
+  for (Panel& panel : panels_) {
+    panel.queries = AlignedArray<T>(sweep.kv_.d_k * sweep.kernels_.lanes);
+    panel.max = AlignedArray<T>(sweep.kernels_.lanes);
+  }
+  if (sweep.call_.rows.max.data == nullptr)
+    work_ = std::make_unique<PanelWork<T>>(
+        sweep.kernels_, PanelSizes{sweep.kv_.d_k, 0, sweep.levels_, Form::panel});
+}
+
+template <class T>
+void WeightSweep<T>::Room::start(const RowGroup& group) {
+  group_ = group;
+  sums_.assign(static_cast<std::size_t>(group.count()), T(1));
+  is_empty_.assign(static_cast<std::size_t>(group.count()), 0);
+  panels_used_ = 0;
+  for (index_t i = group.begin; i < group.end; i += sweep_.kernels_.lanes)
+    start_panel(panels_[static_cast<std::size_t>(panels_used_++)], group, i);
+}
+
+template <class T>
+void WeightSweep<T>::Room::start_panel(Panel& panel, const RowGroup& group, index_t begin) {
+  const Kernels<T>& kernels = sweep_.kernels_;
+  const ConstTensor<4>& q = sweep_.call_.q;
+  panel.rows = {};
+  panel.rows.b = group.b;
+  panel.rows.count = std::min(group.end - begin, kernels.lanes);
+  const T* queries[kMostRows];
+  const bool is_direct = q.dtype == dtype_of<T>();
+  for (index_t r = 0; r < panel.rows.count; ++r) {
+    panel.rows.h[r] = group.h;
+    panel.rows.i[r] = begin + r;
+    const index_t at = group.b * q.strides[0] + group.h * q.strides[1] + (begin + r) * q.strides[2];
+    if (is_direct) {
+      queries[r] = static_cast<const T*>(q.data) + at;
+      continue;
+    }
+    T* row = query_room_.data() + r * q.shape[3];
+    for (index_t d = 0; d < q.shape[3]; ++d)
+      row[d] = static_cast<T>(load_element(q.data, q.dtype, at + d * q.strides[3]));
+    queries[r] = row;
+  }
+  const index_t step = is_direct ? q.strides[3] : 1;
+  panel.vectors = (panel.rows.count + kernels.width - 1) / kernels.width;
+  panel.keys = sweep_.plan_.key_range(panel.rows);
+  kernels.pack({queries, step, panel.rows.count, q.shape[3], sweep_.scale_, panel.vectors,
+                panel.queries.data()});
+  T max[kMostRows];
+  T sum[kMostRows];
+  find_state(panel, queries, step, max, sum);
+  take_state(panel, max, sum, begin - group.begin);
+}
+
+// As attend's, given or by the same steps.
+template <class T>
+void WeightSweep<T>::Room::find_state(const Panel& panel, const T* const* queries, index_t step,
+                                      T* max, T* sum) {
+  const PanelRows& rows = panel.rows;
+  const RowState& given = sweep_.call_.rows;
+  if (work_ == nullptr) {
+    for (index_t r = 0; r < rows.count; ++r) {
+      max[r] = static_cast<T>(ConstTensor<3>(given.max).load(rows.b, rows.h[r], rows.i[r]));
+      sum[r] = static_cast<T>(ConstTensor<3>(given.sum).load(rows.b, rows.h[r], rows.i[r]));
+    }
+    return;
+  }
+  work_->start(rows, queries, step, sweep_.scale_);
+  const index_t chunks = (sweep_.shape_.kv_len + kChunk - 1) / kChunk;
+  for (index_t chunk = 0; chunk < chunks; ++chunk) {
+    const index_t end = std::min(panel.keys.end, (chunk + 1) * kChunk);
+    for (index_t j = std::max(panel.keys.begin, chunk * kChunk); j < end;
+         j += kBlock - j % kBlock) {
+      Tile<T> tile{};
+      if (!plan_tile(panel, {j, std::min(end, j - j % kBlock + kBlock)}, tile)) continue;
+      load_block(j - j % kBlock);
+      work_->add(tile, block_, tile_);
+    }
+    work_->end_chunk(chunk);
+  }
+  work_->end();
+  const std::vector<double>& sinks = sweep_.call_.options.sinks;
+  if (!sinks.empty()) {
+    T of_rows[kMostRows];
+    std::fill_n(of_rows, rows.count, static_cast<T>(sinks[static_cast<std::size_t>(rows.h[0])]));
+    work_->add_sinks(of_rows);
+  }
+  std::copy_n(work_->max(), rows.count, max);
+  std::copy_n(work_->sum(), rows.count, sum);
+}
+
+// A row with nothing in it gets a state whose exponentials are 0: all its scores are -inf.
+template <class T>
+void WeightSweep<T>::Room::take_state(Panel& panel, const T* max, const T* sum, index_t first) {
+  panel.has_nan = false;
+  std::fill_n(panel.max.data(), sweep_.kernels_.lanes, T(0));
+  for (index_t r = 0; r < panel.rows.count; ++r) {
+    const auto n = static_cast<std::size_t>(first + r);
+    is_empty_[n] = sum[r] == 0 ? 1 : 0;
+    if (sum[r] == 0) continue;
+    panel.max.data()[r] = max[r];
+    sums_[n] = sum[r];
+    panel.has_nan = panel.has_nan || !std::isfinite(max[r]) || sum[r] != sum[r];
+  }
+}
+
+template <class T>
+KeyRange WeightSweep<T>::Room::range_of_group() const {
+  KeyRange all;
+  for (index_t n = 0; n < panels_used_; ++n) {
+    const KeyRange& keys = panels_[static_cast<std::size_t>(n)].keys;
+    if (keys.is_empty()) continue;
+    all = all.is_empty() ? keys
+                         : KeyRange{std::min(all.begin, keys.begin), std::max(all.end, keys.end)};
+  }
+  return all;
+}
+
+template <class T>
+bool WeightSweep<T>::Room::plan_tile(const Panel& panel, KeyRange keys, Tile<T>& tile) {
+  const TilePlan& plan = sweep_.plan_;
+  const TileKind kind = plan.tile(panel.rows, keys, tile_.allowed);
+  if (kind == TileKind::none) return false;
+  const std::uint32_t* allowed = nullptr;
+  if (kind == TileKind::some) {  // from the first key that somebody sees to the last
+    const std::uint32_t used = lanes_of(panel.rows);
+    index_t last = keys.end - keys.begin - 1;
+    while ((tile_.allowed[last] & used) == 0) --last;
+    index_t first = 0;
+    while ((tile_.allowed[first] & used) == 0) ++first;
+    keys = {keys.begin + first, keys.begin + last + 1};
+    allowed = tile_.allowed + first;
+  }
+  tile = {keys, allowed, nullptr, nullptr, static_cast<T>(sweep_.call_.options.softcap), false};
+  if (plan.has_bias()) {
+    plan.template bias<T>(panel.rows, keys, sweep_.kernels_.lanes, tile_.bias.data());
+    tile.bias = tile_.bias.data();
+  }
+  return true;
+}
+
+template <class T>
+void WeightSweep<T>::Room::load_block(index_t first_key) {
+  block_.load(group_.b, group_.h / sweep_.head_group_,
+              {first_key, std::min(first_key + kBlock, sweep_.shape_.kv_len)});
+}
+
+template <class T>
+bool WeightSweep<T>::Room::make_tile(index_t n, KeyRange keys, WeightTile<T>& made) {
+  Panel& panel = panels_[static_cast<std::size_t>(n)];
+  keys = {std::max(keys.begin, panel.keys.begin), std::min(keys.end, panel.keys.end)};
+  Tile<T> tile{};
+  if (keys.is_empty() || !plan_tile(panel, keys, tile)) return false;
+  if (!has_block_) load_block(keys.begin - keys.begin % kBlock);
+  has_block_ = true;
+
+  const Kernels<T>& kernels = sweep_.kernels_;
+  const index_t lanes = kernels.lanes, begin = tile.keys.begin;
+  T* p = tile_.scores.data();
+  std::copy_n(panel.max.data(), lanes, new_max_.data());
+  block_.for_keys(tile.keys, [&](const StridedRows<T>& k, index_t first, index_t count) {
+    const index_t at = first - begin;
+    kernels.scores({panel.queries.data(), sweep_.kv_.d_k, k, count, tile.softcap,
+                    tile.bias == nullptr ? nullptr : tile.bias + at * lanes,
+                    tile.allowed == nullptr ? nullptr : tile.allowed + at, panel.vectors,
+                    p + at * lanes, new_max_.data()});
+  });
+  // The final maximum stands already: p = exp(s - max); the sums have been made.
+  std::copy_n(panel.max.data(), lanes, new_max_.data());
+  kernels.softmax({p, begin % kPartialSums, tile.keys.end - begin, nullptr, panel.vectors,
+                   panel.max.data(), new_max_.data(), ignored_.data(), tile_.alpha.data()});
+  if (panel.has_nan && tile.allowed != nullptr) {  // -inf less a NaN
+    for (index_t key = 0; key < tile.keys.end - begin; ++key)
+      for (index_t r = 0; r < panel.rows.count; ++r)
+        if (((tile.allowed[key] >> r) & 1) == 0) p[key * lanes + r] = 0;
+  }
+  made = {n * lanes, panel.rows.count, tile.keys, lanes, p, tile.allowed};
+  return true;
+}
+
+template class WeightSweep<float>;
+template class WeightSweep<double>;
+
+}  // namespace glasshead

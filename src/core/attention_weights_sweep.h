@@ -1,0 +1,158 @@
+// Weights tile by tile: the scores of query rows again, exp(s - max) from each row's final state.
+// Rows of one head are taken in groups of a few panels, keys in blocks of 128 in order.
+//
+//   WeightSweep<T> sweep({q, k, options, rows, range}, context, row_step);
+//   sweep.run([&](int worker, const RowGroup& group, auto& tiles) { ... });
+//
+// run calls visit(group, tiles) once per group, on the pool's threads; the groups of row_step rows
+// (counted from the range's first) are visited by one thread, in order. tiles.for_blocks(f) walks
+// the group's blocks in order; f(block) then calls block.for_tiles(g).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "core/context_impl.h"
+#include "core/fused.h"
+#include "core/panel_work.h"
+#include "core/rows.h"
+
+namespace glasshead {
+
+struct WeightCall {
+  const ConstTensor<4>& q;
+  const ConstTensor<4>& k;
+  const AttentionOptions& options;
+  const RowState& rows;  // max and sum, or neither
+  RowRange range;
+};
+
+// Rows [begin, end) of query head h.
+struct RowGroup {
+  index_t b = 0, h = 0;
+  index_t begin = 0, end = 0;
+  index_t count() const { return end - begin; }
+};
+
+// exp(s - max) of a panel's rows against some keys of one block, at least one of them allowed.
+template <class T>
+struct WeightTile {
+  index_t first = 0, count = 0;  // rows of the group: [first, first + count)
+  KeyRange keys;
+  index_t lanes = 0;
+  const T* p = nullptr;                    // [keys, lanes]; 0 where hidden
+  const std::uint32_t* allowed = nullptr;  // [keys] bit per row, or null: every pair
+  bool is_allowed(index_t n, index_t r) const {
+    return allowed == nullptr || ((allowed[n] >> r) & 1) != 0;
+  }
+};
+
+template <class T>
+class WeightSweep {
+ public:
+  // What one worker needs, and what a visitor sees of a group.
+  class Room {
+   public:
+    explicit Room(const WeightSweep& sweep);
+
+    // sums()[n]: what divides row n of the group; 1 where nothing is in the row.
+    const std::vector<T>& sums() const { return sums_; }
+    bool is_empty_row(index_t n) const { return is_empty_[static_cast<std::size_t>(n)] != 0; }
+
+    // Calls tile(WeightTile) for each panel's share of a block, then end_block(keys), block by
+    // block in order, from the group's first visible key to its last.
+    template <class Tile, class EndBlock>
+    void for_tiles(const Tile& tile, const EndBlock& end_block) {
+      const KeyRange all = range_of_group();
+      for (index_t j = all.begin; j < all.end; j += kBlock - j % kBlock) {
+        const KeyRange keys{j, std::min(all.end, j - j % kBlock + kBlock)};
+        has_block_ = false;
+        for (index_t n = 0; n < panels_used_; ++n) {
+          WeightTile<T> made;
+          if (make_tile(n, keys, made)) tile(made);
+        }
+        end_block(keys);
+      }
+    }
+
+   private:
+    friend class WeightSweep;
+    struct Panel {
+      PanelRows rows;
+      KeyRange keys;
+      index_t vectors = 0;
+      bool has_nan = false;  // some row's state is
+      AlignedArray<T> queries, max;
+    };
+    void start(const RowGroup& group);
+    void start_panel(Panel& panel, const RowGroup& group, index_t begin);
+    void find_state(const Panel& panel, const T* const* queries, index_t step, T* max, T* sum);
+    void take_state(Panel& panel, const T* max, const T* sum, index_t first);
+    KeyRange range_of_group() const;
+    // The tile's keys that some row sees, with bits, bias; false: none.
+    bool plan_tile(const Panel& panel, KeyRange keys, Tile<T>& tile);
+    bool make_tile(index_t n, KeyRange keys, WeightTile<T>& made);
+    void load_block(index_t first_key);
+
+    const WeightSweep& sweep_;
+    RowGroup group_;
+    TileRoom<T> tile_;
+    KvBlock<T> block_;
+    bool has_block_ = false;
+    std::vector<T> query_room_;
+    std::vector<Panel> panels_;
+    index_t panels_used_ = 0;
+    AlignedArray<T> new_max_, ignored_;
+    std::unique_ptr<PanelWork<T>> work_;  // where states are not given
+    std::vector<T> sums_;
+    std::vector<std::uint8_t> is_empty_;
+  };
+
+  WeightSweep(const WeightCall& call, const Context& context, index_t row_step);
+
+  // visit(worker, group, room)
+  template <class Visit>
+  void run(const Visit& visit) {
+    while (rooms_.size() < workers()) rooms_.push_back(std::make_unique<Room>(*this));
+    context_.pool.run(static_cast<index_t>(items_.size()), [&](index_t n, int worker) {
+      const RowGroup& item = items_[static_cast<std::size_t>(n)];
+      Room& room = *rooms_[static_cast<std::size_t>(worker)];
+      for (index_t i = item.begin; i < item.end; i += group_rows_) {
+        const RowGroup group{item.b, item.h, i, std::min(item.end, i + group_rows_)};
+        room.start(group);
+        visit(worker, group, room);
+      }
+    });
+  }
+  std::size_t workers() const {
+    return static_cast<std::size_t>(
+        std::min<index_t>(context_.pool.workers(), static_cast<index_t>(items_.size())));
+  }
+  index_t group_rows() const { return group_rows_; }  // of a group, at most
+  const std::vector<RowGroup>& items() const { return items_; }
+
+ private:
+  static const Kernels<T>& kernels_of(const Context& context) {
+    if constexpr (std::is_same_v<T, float>)
+      return context.impl().kernels.f32;
+    else
+      return context.impl().kernels.f64;
+  }
+
+  const WeightCall& call_;
+  const Context::Impl& context_;
+  const Kernels<T>& kernels_;
+  PairShape shape_;
+  index_t head_group_;  // query heads of a kv head
+  KvSource kv_;
+  TilePlan plan_;
+  double scale_;
+  int levels_ = 1;
+  index_t group_rows_;
+  std::vector<RowGroup> items_;
+  std::vector<std::unique_ptr<Room>> rooms_;
+};
+
+}  // namespace glasshead
