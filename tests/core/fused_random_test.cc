@@ -168,7 +168,7 @@ CallDraw::Shape any_shape(CallDraw& draw) {
 }
 
 TEST(Fused, rows_are_those_of_the_literal_row_function) {
-  for (std::uint64_t seed = 1; seed <= 1500 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000 && !HasFailure(); ++seed) {
     CallDraw draw(seed);
     const CallDraw::Shape shape = any_shape(draw);
     Attention call = any_call(draw, shape);
@@ -181,7 +181,7 @@ TEST(Fused, rows_are_those_of_the_literal_row_function) {
 }
 
 TEST(Fused, rows_over_up_to_5000_keys_are_those_of_the_literal_row_function) {
-  for (std::uint64_t seed = 1; seed <= 120 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 80 && !HasFailure(); ++seed) {
     CallDraw draw(seed + 10000);
     CallDraw::Shape shape;
     shape.kv_heads = draw.within(1, 2);
@@ -210,7 +210,7 @@ Written rows_of(const Written& whole, index_t begin, index_t end) {
 }
 
 TEST(Fused, prefill_in_chunks_or_token_by_token_changes_no_bit) {
-  for (std::uint64_t seed = 1; seed <= 100 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
     CallDraw draw(seed + 20000);
     CallDraw::Shape shape = any_shape(draw);
     const index_t n = draw.one_in(8) ? draw.within(1020, 1100) : draw.within(1, 150);
@@ -241,7 +241,7 @@ TEST(Fused, prefill_in_chunks_or_token_by_token_changes_no_bit) {
 }
 
 TEST(Fused, neither_the_rest_of_the_batch_nor_other_rows_change_a_bit) {
-  for (std::uint64_t seed = 1; seed <= 300 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200 && !HasFailure(); ++seed) {
     CallDraw draw(seed + 30000);
     CallDraw::Shape shape = any_shape(draw);
     shape.pairs.batch = draw.within(2, 3);
