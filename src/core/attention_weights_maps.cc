@@ -71,19 +71,25 @@ class MapRows {
 
   // Keys [begin, end) of the tile, all of one cell.
   void add_part(const WeightTile<T>& tile, index_t begin, index_t end, Part* part) {
-    T sum[kMostRows] = {};
-    T max[kMostRows] = {};
-    for (index_t n = begin; n < end; ++n) {
-      const T* p = tile.p + n * tile.lanes;
-      for (index_t r = 0; r < tile.count; ++r) {
-        sum[r] += p[r];
-        max[r] = p[r] > max[r] ? p[r] : max[r];
-      }
-    }
-    for (index_t r = 0; r < tile.count; ++r) {
-      part[r] = {sum[r], max[r]};
+    index_t r = 0;
+    for (; r + 8 <= tile.count; r += 8) add_rows<8>(tile, begin, end, r, part + r);
+    for (; r < tile.count; ++r) add_rows<1>(tile, begin, end, r, part + r);
+    for (r = 0; r < tile.count; ++r)
       if (sums_[tile.first + r] != sums_[tile.first + r]) spoil(tile, begin, end, r, part[r]);
+  }
+
+  // R rows side by side, so that their sums stay in registers.
+  template <int R>
+  static void add_rows(const WeightTile<T>& tile, index_t begin, index_t end, index_t row,
+                       Part* part) {
+    T sum[R] = {};
+    T max[R] = {};
+    const T* p = tile.p + begin * tile.lanes + row;
+    for (index_t n = begin; n < end; ++n, p += tile.lanes) {
+      for (int r = 0; r < R; ++r) sum[r] += p[r];
+      for (int r = 0; r < R; ++r) max[r] = p[r] > max[r] ? p[r] : max[r];
     }
+    for (int r = 0; r < R; ++r) part[r] = {sum[r], max[r]};
   }
 
   // A row that is NaN: every allowed pair is, and no other.
