@@ -72,13 +72,16 @@ class MapRows {
   // Keys [begin, end) of the tile, all of one cell.
   void add_part(const WeightTile<T>& tile, index_t begin, index_t end, Part* part) {
     index_t r = 0;
-    for (; r + 8 <= tile.count; r += 8) add_rows<8>(tile, begin, end, r, part + r);
+    constexpr int kRows = 64 / static_cast<int>(sizeof(T));
+    for (; r + kRows <= tile.count; r += kRows) add_rows<kRows>(tile, begin, end, r, part + r);
+    for (; r + kRows / 2 <= tile.count; r += kRows / 2)
+      add_rows<kRows / 2>(tile, begin, end, r, part + r);
     for (; r < tile.count; ++r) add_rows<1>(tile, begin, end, r, part + r);
     for (r = 0; r < tile.count; ++r)
       if (sums_[tile.first + r] != sums_[tile.first + r]) spoil(tile, begin, end, r, part[r]);
   }
 
-  // R rows side by side, so that their sums stay in registers.
+  // R rows side by side, so that their sums stay in registers and do not wait for each other.
   template <int R>
   static void add_rows(const WeightTile<T>& tile, index_t begin, index_t end, index_t row,
                        Part* part) {
