@@ -10,10 +10,8 @@
 // The weight of an allowed pair is exp(s - max) / sum with attend's own score s, exponential, max
 // and sum, divided once: to the bit the same from every instruction set and number of threads. It
 // is before dropout, and exactly 0 where hidden. A row without a key has weights 0; in a row that
-// is NaN every allowed pair is. Against exact weights the error of a row is at most twice that of
-// plain attention in the compute type, and (4 + 2 S) u times its size, S the largest sum of the
-// sizes of a score's terms; a row's weights (and the sink's) sum to 1 within (4 + log2(keys)) u ...
-// of rounding.
+// is NaN every allowed pair is. A row's weights and its sink's sum to 1 within
+// 24 + 3 kv_len / 128 roundings of the compute type (docs/weights.md has the errors).
 #pragma once
 
 #include "glasshead/attention.h"

@@ -3,6 +3,7 @@
 // in f64; then divided by the row's sum; rows of a cell added in f64. So neither the instruction
 // set's number of lanes nor the threads change a bit.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include <fmt/format.h>
@@ -81,18 +82,24 @@ class MapRows {
       if (sums_[tile.first + r] != sums_[tile.first + r]) spoil(tile, begin, end, r, part[r]);
   }
 
-  // R rows side by side, so that their sums stay in registers and do not wait for each other.
+  // R rows side by side, in vectors: compilers leave these loops as scalars, a fifth of the time.
   template <int R>
   static void add_rows(const WeightTile<T>& tile, index_t begin, index_t end, index_t row,
                        Part* part) {
-    T sum[R] = {};
-    T max[R] = {};
+    constexpr int W = R == 1 ? 1 : 16 / static_cast<int>(sizeof(T));
+    typedef T V __attribute__((vector_size(W * sizeof(T))));
+    V sum[R / W] = {};
+    V max[R / W] = {};
     const T* p = tile.p + begin * tile.lanes + row;
     for (index_t n = begin; n < end; ++n, p += tile.lanes) {
-      for (int r = 0; r < R; ++r) sum[r] += p[r];
-      for (int r = 0; r < R; ++r) max[r] = p[r] > max[r] ? p[r] : max[r];
+      for (int c = 0; c < R / W; ++c) {
+        V x;
+        std::memcpy(&x, p + c * W, sizeof x);
+        sum[c] += x;
+        max[c] = x > max[c] ? x : max[c];
+      }
     }
-    for (int r = 0; r < R; ++r) part[r] = {sum[r], max[r]};
+    for (int r = 0; r < R; ++r) part[r] = {sum[r / W][r % W], max[r / W][r % W]};
   }
 
   // A row that is NaN: every allowed pair is, and no other.
