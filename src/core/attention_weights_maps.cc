@@ -82,7 +82,7 @@ class MapRows {
       if (sums_[tile.first + r] != sums_[tile.first + r]) spoil(tile, begin, end, r, part[r]);
   }
 
-  // R rows side by side, in vectors: compilers leave these loops as scalars, a fifth of the time.
+  // R rows side by side, in vectors: compilers leave these loops as scalars.
   template <int R>
   static void add_rows(const WeightTile<T>& tile, index_t begin, index_t end, index_t row,
                        Part* part) {
