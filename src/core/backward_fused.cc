@@ -500,9 +500,31 @@ class BackwardRun {
   BiasGradients bias_;
 };
 
+template <int Rank>
+void store_zeros(const MutableTensor<Rank>& tensor) {
+  if (tensor.data == nullptr) return;
+  index_t count = 1;
+  for (const index_t extent : tensor.shape) count *= extent;
+  for (index_t n = 0; n < count; ++n) {
+    auto at = tensor.shape;
+    index_t rest = n;
+    for (std::size_t axis = at.size(); axis-- > 0; rest /= tensor.shape[axis])
+      at[axis] = rest % tensor.shape[axis];
+    tensor.store_at(at, 0.0);
+  }
+}
+
 }  // namespace
 
 void run_backward(const BackwardCall& call, const Context& context) {
+  if (call.q.shape[0] * call.q.shape[1] * call.q.shape[2] == 0) {  // no query row, no gradient
+    const Gradients& gradients = call.gradients;
+    store_zeros(gradients.dk);
+    store_zeros(gradients.dv);
+    for (const MutableTensor<4>& d_bias : gradients.d_bias) store_zeros(d_bias);
+    store_zeros(gradients.d_sinks);
+    return;
+  }
   if (call.q.dtype == DType::f64)
     BackwardRun<double>(call, context).run();
   else

@@ -54,8 +54,7 @@ Choice choose_isa(const std::string& asked, std::vector<Problem>& problems) {
     name = environment("GLASSHEAD_ISA");
     if (name.empty()) {
       for (const KernelSet* set : kernel_set_list())
-        if (missing_features(*set).empty())
-          return {set, "the first that this processor has"};
+        if (missing_features(*set).empty()) return {set, "the first that this processor has"};
     }
     where = "GLASSHEAD_ISA";
     choice.why = "asked for by GLASSHEAD_ISA";

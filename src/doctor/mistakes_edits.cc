@@ -126,8 +126,7 @@ Verdict multiplies_untransposed(const Site& site, std::string_view) {
 }
 
 Verdict projects_values(const Site& site, std::string_view) {
-  if (site.v_input.empty())
-    return {Fit::absent, "not applicable: there is no W_V to leave out"};
+  if (site.v_input.empty()) return {Fit::absent, "not applicable: there is no W_V to leave out"};
   if (site.v_input_shape != site.v_shape)
     return {Fit::stops, "X is " + shape_text(site.v_input_shape) + " where V is " +
                             shape_text(site.v_shape) + ": what follows does not take it"};
