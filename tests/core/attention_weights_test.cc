@@ -217,8 +217,10 @@ TEST(TopWeights, are_the_largest_of_all_weights_in_order) {
             for (index_t j = 0; j < w.shape[3]; ++j)
               if (naive_allowed(p.call, b, h, i, j) && p.sum.view().load(b, h, i, 0) != 0)
                 order.push_back(j);
-            std::stable_sort(order.begin(), order.end(),
-                             [&](index_t x, index_t y) { return w(b, h, i, x) > w(b, h, i, y); });
+            std::sort(order.begin(), order.end(), [&](index_t x, index_t y) {
+              const double a = w(b, h, i, x), c = w(b, h, i, y);
+              return a > c || (!(c > a) && x < y);  // of equal weights the lower key
+            });
             for (index_t n = 0; n < count; ++n) {
               const bool is_there = n < static_cast<index_t>(order.size());
               const index_t key = is_there ? order[static_cast<std::size_t>(n)] : -1;
