@@ -217,8 +217,9 @@ void SegmentRuns::hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden
     hidden.need_planes();
     for (int octet = 0; octet < 4; ++octet) {
       const auto bits = static_cast<std::uint8_t>(others >> (8 * octet));
-      std::uint8_t* const plane = hidden.plane[octet] + block * -kTileKeys;
-      for (index_t j = begin; j < end; ++j) plane[j] = static_cast<std::uint8_t>(plane[j] | bits);
+      std::uint8_t* const plane = hidden.plane[octet];
+      for (index_t n = begin % kTileKeys; n < begin % kTileKeys + end - begin; ++n)
+        plane[n] = static_cast<std::uint8_t>(plane[n] | bits);
     }
   }
 }

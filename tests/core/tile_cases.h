@@ -180,11 +180,11 @@ class TileDraw {
     const bool per_batch = one_in(2);
     const bool per_head = one_in(2);
     const auto hash = [=](index_t b, index_t h, index_t p, index_t j) {
-      return philox(salt, static_cast<std::uint64_t>(p * 1000003 + j),
+      return philox(salt, static_cast<std::uint64_t>(p) * 1000003 + static_cast<std::uint64_t>(j),
                     static_cast<std::uint64_t>((per_batch ? b : 0) * 64 + (per_head ? h : 0)))[0];
     };
     const auto may_attend = [=](index_t b, index_t h, index_t p, index_t j) {
-      const std::uint32_t block = hash(b, h, p / 40 * 7919, j / 70) % 3;
+      const std::uint32_t block = hash(b, h, p / 40, j / 70) % 3;
       return block == 2 ? hash(b, h, p, j) % 2 == 0 : block == 1;
     };
     return Mask::where(PairRule(may_attend, {per_batch, per_head}));
