@@ -121,8 +121,8 @@ def main():
     threads = [1] if options.quick else [int(n) for n in options.threads.split(",")]
     wanted = [p for p in options.operators.split(",") if p]
     names = [n for n in tables.LABELS if not wanted or n.startswith("glasshead") or any(p in n for p in wanted)]
-    if not peer_glasshead.LIBRARY.exists():
-        raise SystemExit(f"{peer_glasshead.LIBRARY} is not built: cmake --preset bench && cmake --build --preset bench")
+    if not peer_glasshead.SHIM.exists():
+        raise SystemExit(f"{peer_glasshead.SHIM} is not built: cmake --preset bench && cmake --build --preset bench")
     here = machine.describe()
     if max(threads) > here["cores"]:
         raise SystemExit(f"{max(threads)} threads on {here['cores']} cores would measure the scheduler; give fewer with --threads")

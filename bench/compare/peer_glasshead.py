@@ -9,7 +9,7 @@ import case as cases
 import peer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = pathlib.Path(os.environ.get("GLASSHEAD_COMPARE_LIBRARY", ROOT / "build/bench/lib/libglasshead_compare.so"))
+SHIM = pathlib.Path(os.environ.get("GLASSHEAD_COMPARE_LIBRARY", ROOT / "build/bench/lib/libglasshead_compare.so"))
 
 
 def version():
@@ -24,7 +24,7 @@ class Call(ctypes.Structure):  # CompareCall of ours.cc
 
 
 def _library():
-    library = ctypes.CDLL(str(LIBRARY))
+    library = ctypes.CDLL(str(SHIM))
     library.glasshead_compare_open.restype = ctypes.c_void_p
     library.glasshead_compare_isa.restype = ctypes.c_char_p
     library.glasshead_compare_run.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
