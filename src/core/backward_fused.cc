@@ -68,7 +68,7 @@ class BackwardRun {
   BackwardRun(const BackwardCall& call, const Context& context)
       : call_(call),
         context_(context.impl()),
-        kernels_(kernels()),
+        kernels_(kernels_of<T>(context_)),
         shape_{call.q.shape[0], call.q.shape[1], call.q.shape[2], call.kv_len},
         plan_(call.options, shape_),
         scale_(call.options.scale ? *call.options.scale
@@ -87,13 +87,6 @@ class BackwardRun {
   }
 
  private:
-  const Kernels<T>& kernels() const {
-    if constexpr (std::is_same_v<T, float>)
-      return context_.kernels.f32;
-    else
-      return context_.kernels.f64;
-  }
-
   // What one worker needs, for the items of one pass.
   struct Room {
     Room(const BackwardRun& run, const BackwardItem& item)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include "base/pool.h"
 #include "glasshead/context.h"
@@ -17,5 +18,14 @@ struct Context::Impl {
   std::string why_isa;
   Pool pool;
 };
+
+// The set's kernels for the compute type T, float or double.
+template <class T>
+const Kernels<T>& kernels_of(const Context::Impl& context) {
+  if constexpr (std::is_same_v<T, float>)
+    return context.kernels.f32;
+  else
+    return context.kernels.f64;
+}
 
 }  // namespace glasshead

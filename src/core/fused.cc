@@ -78,7 +78,7 @@ class Fused {
   Fused(const FusedCall& call, const Context& context)
       : call_(call),
         context_(context.impl()),
-        kernels_(kernels()),
+        kernels_(kernels_of<T>(context_)),
         shape_{call.q.shape[0], call.q.shape[1], call.q.shape[2], call.kv_len},
         group_(shape_.heads / call.kv.kv_heads),
         plans_(call, shape_),
@@ -111,13 +111,6 @@ class Fused {
   }
 
  private:
-  const Kernels<T>& kernels() const {
-    if constexpr (std::is_same_v<T, float>)
-      return context_.kernels.f32;
-    else
-      return context_.kernels.f64;
-  }
-
   // What one worker needs.
   struct Room {
     explicit Room(const Fused& fused)
