@@ -25,7 +25,7 @@ template <class T>
 WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, index_t row_step)
     : call_(call),
       context_(context.impl()),
-      kernels_(kernels_of(context)),
+      kernels_(kernels_of<T>(context_)),
       shape_{call.q.shape[0], call.q.shape[1], call.q.shape[2], call.k.shape[2]},
       head_group_(call.q.shape[1] / call.k.shape[1]),
       kv_(keys_of(call.k)),

@@ -134,13 +134,6 @@ class WeightSweep {
   const std::vector<RowGroup>& items() const { return items_; }
 
  private:
-  static const Kernels<T>& kernels_of(const Context& context) {
-    if constexpr (std::is_same_v<T, float>)
-      return context.impl().kernels.f32;
-    else
-      return context.impl().kernels.f64;
-  }
-
   const WeightCall& call_;
   const Context::Impl& context_;
   const Kernels<T>& kernels_;
