@@ -1,13 +1,16 @@
 // Glasshead behind a C interface for bench/compare/peer_glasshead.py: everything is set up by
-// `open`, so that `run` is one call of the library.
+// `open` (a cache filled, a forward pass run), so that `run` is one call of the library.
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "glasshead/attention.h"
 #include "glasshead/context.h"
+#include "glasshead/kv_cache.h"
 
 namespace glasshead {
 namespace {
@@ -25,6 +28,7 @@ struct CompareCall {
   std::int64_t window;  // keys in sight, the query's own included; 0: all
   std::int32_t is_causal;
   std::int32_t is_bf16;  // q, k, v; else f32
+  std::int32_t cache;    // a KvType: k and v are kept in a KvCache of it; -1: read where they are
 };
 
 struct Prepared {
@@ -32,12 +36,15 @@ struct Prepared {
   MutableTensor<4> out;
   Gradients gradients;
   AttentionOptions options;
+  std::optional<KvCache> cache;
   bool is_backward = false;
+  RowState rows;  // backward: what the forward pass kept, its result in `kept_out`
+  std::vector<float> kept_out, kept_max, kept_sum;
 };
 
 AttentionOptions options_of(const CompareCall& call) {
   AttentionOptions options;
-  options.query_start = Align::end;
+  if (call.cache < 0) options.query_start = Align::end;  // a cache has that by itself
   if (call.is_causal != 0) options.mask = Mask::causal();
   if (call.window > 0) options.mask = options.mask & Mask::window(call.window - 1, std::nullopt);
   const std::array<index_t, 2> shape{call.q_len, call.kv_len};
@@ -47,6 +54,30 @@ AttentionOptions options_of(const CompareCall& call) {
   if (call.bias != nullptr)
     options.bias = Bias::dense(ConstTensor<2>(View<const float, 2>(call.bias, shape)));
   return options;
+}
+
+// The forward pass whose result and rows the backward pass is given.
+void run_forward(const CompareCall& call, Prepared& prepared) {
+  const std::array<index_t, 3> rows{call.batch, call.heads, call.q_len};
+  const auto count = static_cast<std::size_t>(call.batch * call.heads * call.q_len);
+  prepared.kept_out.resize(count * static_cast<std::size_t>(call.d));
+  prepared.kept_max.resize(count);
+  prepared.kept_sum.resize(count);
+  prepared.out = View<float, 4>(prepared.kept_out.data(), prepared.q.shape);
+  prepared.rows.max = View<float, 3>(prepared.kept_max.data(), rows);
+  prepared.rows.sum = View<float, 3>(prepared.kept_sum.data(), rows);
+  attend(prepared.q, prepared.k, prepared.v, prepared.out, prepared.options, prepared.rows);
+}
+
+// One sequence (or as many as the batch has) of a known length: a run of memory each.
+void fill_cache(const CompareCall& call, Prepared& prepared) {
+  prepared.cache.emplace(KvCacheOptions{.batch = call.batch,
+                                        .kv_heads = call.kv_heads,
+                                        .d_k = call.d,
+                                        .d_v = call.d,
+                                        .type = static_cast<KvType>(call.cache),
+                                        .storage = KvContiguous{call.kv_len}});
+  prepared.cache->append(prepared.k, prepared.v);
 }
 
 std::unique_ptr<Prepared> prepare(const CompareCall& call) {
@@ -67,15 +98,20 @@ std::unique_ptr<Prepared> prepare(const CompareCall& call) {
     prepared->d_out = View<const float, 4>(call.d_out, queries);
     using Out = View<float, 4>;
     prepared->gradients = {Out(call.dq, queries), Out(call.dk, keys), Out(call.dv, keys)};
+    run_forward(call, *prepared);
   } else {
     prepared->out = MutableTensor<4>(call.out, DType::f32, queries, row_major(queries));
+    if (call.cache >= 0) fill_cache(call, *prepared);
   }
   return prepared;
 }
 
 void run(const Prepared& call) {
   if (call.is_backward)
-    attend_backward(call.d_out, call.q, call.k, call.v, call.gradients, call.options);
+    attend_backward(call.d_out, call.q, call.k, call.v, call.out, call.rows, call.gradients,
+                    call.options);
+  else if (call.cache)
+    attend(call.q, call.cache->input(), call.out, call.options);
   else
     attend(call.q, call.k, call.v, call.out, call.options);
 }

@@ -34,6 +34,11 @@ def forward_only(case):
         raise CannotRun("it has no backward pass")
 
 
+def no_eight_bits(case):
+    if case.row.dtype == "int8":
+        raise CannotRun("it takes no 8-bit keys and values")
+
+
 def rows_of_a_group(operator):
     """The operator on a grouped decode step written as rows (case.group_as_rows): what a careful caller would do."""
     def prepare(case, threads):

@@ -8,7 +8,8 @@ import numpy
 import case as cases
 import peer
 
-F32, F16, BF16 = 0, 1, 30  # enum ggml_type
+F32, F16, Q8_0, BF16 = 0, 1, 8, 30  # enum ggml_type
+Q8_0_BLOCK = numpy.dtype([("scale", numpy.float16), ("numbers", numpy.int8, 32)])  # block_q8_0
 
 
 class InitParams(ctypes.Structure):  # struct ggml_init_params
@@ -53,16 +54,28 @@ def _mask(case):
     return numpy.where(seen, 0 if case.bias is None else case.bias, -numpy.inf).astype(numpy.float16)
 
 
+def _eight_bits(x):
+    """q8_0: of each 32 numbers the scale max|x| / 127, and the nearest multiples of it."""
+    blocks = numpy.empty(x.size // 32, Q8_0_BLOCK)
+    flat = x.reshape(-1, 32)
+    scale = abs(flat).max(axis=1, keepdims=True) / 127
+    blocks["scale"] = scale[:, 0]
+    blocks["numbers"] = numpy.rint(flat / scale)
+    return blocks
+
+
 def _flash(case, threads):
     peer.forward_only(case)
     row, mask = case.row, _mask(case)
-    arrays = [case.q.astype(numpy.float32), case.k, case.v] + ([] if mask is None else [mask[None, None]])
+    keys = _eight_bits if row.dtype == "int8" else lambda x: x
+    arrays = [case.q.astype(numpy.float32), keys(case.k), keys(case.v)] + ([] if mask is None else [mask[None, None]])
+    shapes = [case.q.shape, case.k.shape, case.v.shape] + ([] if mask is None else [arrays[3].shape])
     room = sum(x.nbytes for x in arrays) + row.batch * row.heads * row.q_len * row.d * 4 + (1 << 22)
     context = GGML.ggml_init(InitParams(room, None, False))
-    kinds = {"float32": F32, "float16": F16, "bfloat16": BF16}
+    kinds = {"float32": F32, "float16": F16, "bfloat16": BF16, Q8_0_BLOCK.name: Q8_0}
     tensors = []
-    for array in arrays:
-        tensor = GGML.ggml_new_tensor_4d(context, kinds[array.dtype.name], *reversed(array.shape))
+    for array, shape in zip(arrays, shapes, strict=True):
+        tensor = GGML.ggml_new_tensor_4d(context, kinds[array.dtype.name], *reversed(shape))
         assert GGML.ggml_nbytes(tensor) == array.nbytes
         ctypes.memmove(GGML.ggml_get_data(tensor), array.ctypes.data, array.nbytes)
         tensors.append(tensor)
@@ -82,6 +95,8 @@ def _flash(case, threads):
         flat = (ctypes.c_float * int(numpy.prod(shape))).from_address(GGML.ggml_get_data(result))
         return [numpy.frombuffer(flat, numpy.float32).reshape(shape).transpose(0, 2, 1, 3)]
     layout = "[batch, heads, length, d] as given, the result as [batch, length, heads, d]; queries and result f32"
+    if row.dtype == "int8":
+        layout += "; keys and values as q8_0"
     if mask is not None:
         layout += "; every rule and table in one f16 mask, [q_len, kv_len]"
     return peer.Prepared(run, results, layout)

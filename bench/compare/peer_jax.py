@@ -30,6 +30,7 @@ def _function(case):
 
 def _prepare(case, threads):
     del threads
+    peer.no_eight_bits(case)
     call, inputs = _function(case), [_rows(x) for x in (case.q, case.k, case.v)]
     if case.row.backward:
         _, pull = jax.jit(functools.partial(jax.vjp, call))(*inputs)

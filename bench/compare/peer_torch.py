@@ -31,6 +31,7 @@ def _mask(case, has_rules):
 
 def _sdpa(has_rules):
     def prepare(case, threads):
+        peer.no_eight_bits(case)
         torch.set_num_threads(threads)
         torch.manual_seed(0)
         row = case.row

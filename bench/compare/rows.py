@@ -2,6 +2,9 @@
 import dataclasses
 
 
+NOT_SLOWER = 0.97
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
     """Queries [batch, heads, q_len, d]; keys and values [batch, kv_heads, kv_len, d]. The last query stands at the last key."""
@@ -18,7 +21,7 @@ class Row:
     bias: bool = False   # a dense f32 bias [q_len, kv_len], the same for all heads
     boolean: bool = False  # random booleans [q_len, kv_len], half of them true; the same for all heads
     backward: bool = False
-    dtype: str = "f32"   # of q, k and v: "f32" or "bf16"
+    dtype: str = "f32"   # "f32" or "bf16": of q, k and v; "int8": f32 numbers, of which k and v are kept in 8 bits, each operator in its way
 
     def __post_init__(self):
         if not self.kv_heads:
@@ -41,11 +44,19 @@ class Row:
     @property
     def kv_bytes(self):
         """Bytes of keys and values, each row counted once: what a decode step must read."""
-        return 2 * self.batch * self.kv_heads * self.kv_len * self.d * (2 if self.dtype == "bf16" else 4)
+        return 2 * self.batch * self.kv_heads * self.kv_len * self.d * {"f32": 4, "bf16": 2, "int8": 1}[self.dtype]
 
     @property
     def is_decode(self):
         return self.q_len == 1
+
+    @property
+    def goal(self):
+        """How many times as fast as the best peer Glasshead means to be: 1.1 in full prefill, 1.4 in causal, 2 in grouped decoding, 1.5
+        backward; nowhere slower, which is called 0.97 because two measurements of the same thing differ by so much."""
+        if self.group == "Prefill":
+            return 1.4 if self.causal else 1.1
+        return {"Decode": 2.0, "Backward": 1.5}.get(self.group, NOT_SLOWER)
 
     @property
     def says(self):
@@ -81,12 +92,17 @@ ROWS = (
     _decode(16384, "f32"),
     _decode(4096, "bf16"),
     _decode(16384, "bf16"),
+    _decode(4096, "int8"),
+    _decode(16384, "int8"),
     _square("bias-2048", "Masks and bias", 2048, bias=True),
     _square("boolean-2048", "Masks and bias", 2048, boolean=True),
     _square("window-2048", "Masks and bias", 2048, causal=True, window=256),
+    _square("backward-512", "Backward", 512, causal=True, backward=True),
     _square("backward-2048", "Backward", 2048, causal=True, backward=True),
 )
-QUICK = ("causal-512", "short-64", "decode-4096-f32")
+QUICK = ("short-64", "decode-4096-f32", "backward-512")
+# Measured on two threads as well, where nothing else is asked for.
+TWO_THREADS = ("full-2048", "causal-2048", "gqa-causal-2048", "decode-16384-f32", "decode-16384-bf16", "decode-16384-int8", "backward-2048")
 
 
 def choose(patterns):
@@ -96,3 +112,7 @@ def choose(patterns):
     if not chosen:
         raise SystemExit(f"no row's name contains any of {patterns}; the rows are {', '.join(row.name for row in ROWS)}")
     return chosen
+
+
+def named(name):
+    return next(row for row in ROWS if row.name == name)

@@ -1,6 +1,7 @@
 """Makes the tables of docs/performance.md from bench/results/compare-*.json: `tables.py [--check]`.
 
 What stands between <!-- compare --> and <!-- /compare --> is replaced; --check only says whether it would change."""
+import dataclasses
 import json
 import math
 import pathlib
@@ -12,9 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/performance.md"
 RESULTS = ROOT / "bench/results"
 OPEN, CLOSE = "<!-- compare -->", "<!-- /compare -->"
-OURS = "glasshead:attend"
 # Every operator, PEER:OPERATOR as in peer_PEER.py, in the order of the columns.
-LABELS = {OURS: "Glasshead", "torch:sdpa": "PyTorch", "torch:sdpa-mask": "PyTorch, mask", "torch:sdpa-rows": "PyTorch, rows",
+LABELS = {"glasshead:attend": "Glasshead", "glasshead:cache": "Glasshead, cache", "torch:sdpa": "PyTorch", "torch:sdpa-mask": "PyTorch, mask", "torch:sdpa-rows": "PyTorch, rows",
           "onnxruntime:attention": "ORT Attention", "onnxruntime:attention-rows": "ORT Attention, rows", "onnxruntime:mha": "ORT MHA",
           "onnxruntime:mha-rows": "ORT MHA, rows", "onnxruntime:gqa": "ORT GQA", "openvino:sdpa": "OpenVINO",
           "openvino:sdpa-rows": "OpenVINO, rows", "openvino:stateful": "OpenVINO, state", "ggml:flash": "ggml",
@@ -70,20 +70,87 @@ def table(head, body, left=1):
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *body))
 
 
-def best_peer(results):
-    """(operator, median) of the fastest peer; None if no peer has the row."""
-    able = {name: median(times(result)) for name, result in results.items() if name != OURS and times(result)}
-    return min(able.items(), key=lambda pair: pair[1]) if able else None
+def is_ours(name):
+    return name.startswith("glasshead:")
 
 
-def _time_line(row, results, names):
+def ratios(ours, theirs):
+    """How many times as fast as theirs ours is, in each round: their median over ours, which were taken seconds apart."""
+    return [median(t) / median(o) for o, t in zip(ours["ms"], theirs["ms"], strict=True)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """One of our operators beside its best peer in one entry."""
+    row: rows.Row
+    threads: int
+    ours: str
+    peer: str
+    ms: float
+    peer_ms: float
+    rounds: list  # the ratios of the rounds
+
+    @property
+    def ratio(self):
+        return median(self.rounds)
+
+    @property
+    def judged(self):
+        """In words: the ratio beside the row's goal."""
+        if self.ratio < rows.NOT_SLOWER:
+            return "slower than a peer"
+        return "below its goal" if self.ratio < self.row.goal else "yes"
+
+
+def standings(entry):
+    """Each of our operators that has the row, beside the peer that does best against it in most rounds; none without peers."""
+    timed = {name: result for name, result in entry["results"].items() if times(result)}
+    found = []
+    for ours in filter(is_ours, timed):
+        against = {peer: ratios(timed[ours], timed[peer]) for peer in timed if not is_ours(peer)}
+        if against:
+            best = min(against, key=lambda peer: median(against[peer]))
+            found.append(Standing(rows.named(entry["row"]), entry["threads"], ours, best, median(times(timed[ours])),
+                                  median(times(timed[best])), against[best]))
+    return found
+
+
+def says(standing):
+    s = standing
+    return (f"{LABELS[s.ours]}: {s.ratio:.2f} times as fast as the best peer, {LABELS[s.peer]} "
+            f"({min(s.rounds):.2f} to {max(s.rounds):.2f} by rounds); goal {s.row.goal}: {s.judged}")
+
+
+def verdict(measured):
+    """The rows where we are slower than a peer, and those below their goal."""
+    found = [s for _, m in _known(measured) for s in standings(m)]
+    lines = []
+    for judged, says_it in (("slower than a peer", f"Slower than a peer (below {rows.NOT_SLOWER})"),
+                            ("below its goal", "Below the goal, but not slower")):
+        these = [f"{s.row.name}, {s.threads} thread{'s' if s.threads > 1 else ''}, {LABELS[s.ours]} ({s.ratio:.2f} of {LABELS[s.peer]})"
+                 for s in found if s.judged == judged]
+        lines.append(f"- {says_it}: {'; '.join(these) or 'no row'}.")
+    return "\n".join(lines)
+
+
+def standing_table(measured):
+    body = [[s.row.says, str(s.threads), LABELS[s.ours], three_digits(s.ms), LABELS[s.peer], three_digits(s.peer_ms),
+             f"**{s.ratio:.2f}**" if s.ratio < rows.NOT_SLOWER else f"{s.ratio:.2f}", f"{min(s.rounds):.2f}–{max(s.rounds):.2f}",
+             f"{s.row.goal:g}", s.judged] for _, m in _known(measured) for s in standings(m)]
+    return table(["row", "threads", "operator", "ms", "best peer", "its ms", "best peer ÷ ours", "by rounds", "goal", "reached"], body)
+
+
+def _time_line(row, m, names):
+    results = m["results"]
     medians = {name: median(times(results[name])) if times(results.get(name)) else None for name in names}
     fastest = min((ms for ms in medians.values() if ms is not None), default=None)
     cells = ["–" if ms is None else f"**{three_digits(ms)}**" if ms == fastest else three_digits(ms) for ms in medians.values()]
-    ours, best = times(results.get(OURS)), best_peer(results)
-    tail = [rate(row, median(ours)) if ours else "–", f"{best[1] / median(ours):.2f}" if ours and best else "–",
-            " / ".join(f"{spread(x):.0%}" for x in (ours, times(results[best[0]]) if best else []) if x) or "–"]
-    return [row.says, *cells, *tail]
+    beside = {standing.ours: standing for standing in standings(m)}
+    tail = []
+    for name in filter(is_ours, names):
+        tail += [rate(row, medians[name]) if medians[name] else "–", f"{beside[name].ratio:.2f}" if name in beside else "–"]
+    spreads = [f"{spread(times(results[name])):.0%}" if medians[name] else "–" for name in names]
+    return [row.says, *cells, *tail, " / ".join(spreads)]
 
 
 def _operators(measured):
@@ -108,8 +175,9 @@ def _groups(measured, threads):
 
 def time_table(measured, threads):
     names = _operators(measured)
-    head = ["row", *(LABELS[name] for name in names), "Glasshead's rate", "best peer ÷ Glasshead", "spread: Glasshead / best peer"]
-    return table(head, [_time_line(row, m["results"], names) for row, m in _known(measured) if m["threads"] == threads])
+    tail = [text for name in filter(is_ours, names) for text in (f"rate of {LABELS[name]}", f"best peer ÷ {LABELS[name]}")]
+    head = ["row", *(LABELS[name] for name in names), *tail, "spread of each"]
+    return table(head, [_time_line(row, m, names) for row, m in _known(measured) if m["threads"] == threads])
 
 
 def value_table(measured, field, shown):
@@ -155,7 +223,9 @@ def section(document):
     parts = [f"### {kind} ({' '.join(machine['features'])})",
              f"{machine['cores']} cores, {machine['memory_gb']} GB, Linux {machine['kernel']}; {document['date']}, commit {document['commit']}; "
              f"`{document['command']}`. Medians of {runs} runs in {document['rounds']} rounds, in milliseconds; the spread is the distance "
-             "of the quartiles over the median."]
+             "of the quartiles over the median. *Best peer ÷ ours* is how many times as fast as the best peer we are: the median over the rounds of "
+             "their time over ours.",
+             "**Beside the best peer**", verdict(measured), standing_table(measured)]
     for threads in document["threads"]:
         for group, entries in _groups(measured, threads):
             parts += [f"**{group}, {threads} thread{'s' if threads > 1 else ''}, ms**", time_table(entries, threads)]

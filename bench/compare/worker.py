@@ -25,6 +25,7 @@ import peer  # noqa: E402
 import rows  # noqa: E402
 
 UNIT_MS = 2.0  # one timed run is as many calls as take this long
+WATCHED_S = 0.1  # how long threads are watched to see which of them work
 
 
 def say(**answer):
@@ -66,6 +67,39 @@ def calls_per_run(prepared):
     return max(1, min(1000, math.ceil(UNIT_MS / max(once, 1e-3))))
 
 
+def spent():
+    """Nanoseconds on a processor so far, by thread."""
+    found = {}
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        try:
+            found[int(task.name)] = int((task / "schedstat").read_text().split()[0])
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
+
+
+def working_threads(prepared):
+    """Those that do at least a tenth of the work of some runs."""
+    before, start = spent(), time.perf_counter()
+    while time.perf_counter() - start < WATCHED_S:
+        prepared.run()
+    work = {thread: now - before.get(thread, 0) for thread, now in spent().items()}
+    return sorted(thread for thread, its in work.items() if its > sum(work.values()) / 10)
+
+
+def pin(prepared):
+    """Sets the threads that do the work on a core each, so that no two share one; whether it did. It doesn't where the library starts other
+    threads for each call (they would all get the caller's core), or works on fewer or more threads than it was given."""
+    if THREADS == 1:
+        return True  # the process has one core
+    threads = working_threads(prepared)
+    if len(threads) != THREADS or working_threads(prepared) != threads:
+        return False
+    for thread, core in zip(threads, sorted(os.sched_getaffinity(0)), strict=True):
+        os.sched_setaffinity(thread, {core})
+    return True
+
+
 def timed(prepared, runs, calls):
     ms, cpu_ms = [], []
     prepared.run()
@@ -82,7 +116,7 @@ def timed(prepared, runs, calls):
 
 def main():
     library, operator = NAME.split(":")
-    row = next(row for row in rows.ROWS if row.name == ROW)
+    row = rows.named(ROW)
     try:
         module = importlib.import_module(f"peer_{library}")
     except Exception as problem:  # not installed, or unable to start here
@@ -99,7 +133,7 @@ def main():
         return say(**names, cannot=f"{type(problem).__name__}: {str(problem).strip() or 'no text'}")
     case.expected.clear()
     calls = calls_per_run(prepared)
-    say(**names, layout=prepared.layout, calls=calls, **memory, **wrong)
+    say(**names, layout=prepared.layout, calls=calls, pinned=pin(prepared), **memory, **wrong)
     for line in sys.stdin:
         say(**timed(prepared, json.loads(line)["runs"], calls))
 

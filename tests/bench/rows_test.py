@@ -40,6 +40,7 @@ class Rows(unittest.TestCase):
         # 8 heads of 16,384 keys and as many values, 128 numbers of 2 bytes each.
         row = next(row for row in rows.ROWS if row.name == "decode-16384-bf16")
         self.assertEqual(row.kv_bytes, 2 * 8 * 16384 * 128 * 2)
+        self.assertEqual(rows.named("decode-16384-int8").kv_bytes, row.kv_bytes / 2)
 
     def test_a_filter_keeps_the_order_of_the_table(self):
         self.assertEqual([row.name for row in rows.choose("full-512,causal-2048")], ["full-512", "causal-2048", "gqa-causal-2048"])
@@ -48,8 +49,13 @@ class Rows(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "decode-4096-f32"):
             rows.choose("nonsense")
 
-    def test_quick_rows_exist(self):
-        self.assertLessEqual(set(rows.QUICK), {row.name for row in rows.ROWS})
+    def test_rows_that_are_named_exist(self):
+        self.assertLessEqual({*rows.QUICK, *rows.TWO_THREADS}, {row.name for row in rows.ROWS})
+
+    def test_goals_are_those_of_the_kinds_of_work(self):
+        for name, goal in (("full-2048", 1.1), ("causal-512", 1.4), ("gqa-causal-2048", 1.4), ("decode-4096-bf16", 2), ("backward-2048", 1.5),
+                           ("short-16", 0.97), ("bias-2048", 0.97)):
+            self.assertEqual(rows.named(name).goal, goal, name)
 
     def test_every_operator_is_one_of_its_library_s_file(self):
         for name in tables.LABELS:

@@ -54,15 +54,32 @@ class Tables(unittest.TestCase):
         text = tables.time_table([entry(glasshead_attend=result([1, 9], [2, 2]), torch_sdpa=result([3, 5], [5, 7]))], 1)
         self.assertEqual(cells(text, 0)[:3], ["row", "Glasshead", "PyTorch"])
         self.assertEqual(cells(text, 2)[:3], ["H12 N512 d64 full f32", "**2.00**", "5.00"])
-        self.assertEqual(cells(text, 2)[4], "2.50")  # 5 / 2
+        self.assertEqual(cells(text, 0)[3:], ["rate of Glasshead", "best peer ÷ Glasshead", "spread of each"])
+        self.assertEqual(cells(text, 2)[4], "1.90")  # 4 / 5 in the first round, 6 / 2 in the second
 
     def test_a_peer_that_is_faster_is_the_bold_one(self):
         text = tables.time_table([entry(glasshead_attend=result([4]), torch_sdpa=result([2]))], 1)
         self.assertEqual(cells(text, 2)[1:3] + cells(text, 2)[4:5], ["4.00", "**2.00**", "0.50"])
 
     def test_the_best_peer_is_never_ourselves(self):
-        best = tables.best_peer(entry(glasshead_attend=result([1]), torch_sdpa=result([3]), jax_dpa=result([2]))["results"])
-        self.assertEqual(best, ("jax:dpa", 2))
+        both = tables.standings(entry("decode-4096-f32", glasshead_attend=result([2]), glasshead_cache=result([1]), torch_sdpa=result([6]),
+                                      jax_dpa=result([4])))
+        self.assertEqual([(s.ours, s.peer, s.ratio) for s in both], [("glasshead:attend", "jax:dpa", 2), ("glasshead:cache", "jax:dpa", 4)])
+
+    def test_a_round_that_was_slow_for_all_does_not_move_the_ratio(self):
+        standing, = tables.standings(entry(glasshead_attend=result([2], [20], [2]), torch_sdpa=result([3], [30], [3])))
+        self.assertEqual((standing.ratio, standing.ms, standing.peer_ms), (1.5, 2, 3))
+
+    def test_without_a_peer_nothing_is_compared(self):
+        self.assertEqual(tables.standings(entry(glasshead_attend=result([2]), torch_sdpa={"cannot": "no"})), [])
+
+    def test_each_row_is_judged_by_its_goal(self):
+        # full prefill is to be 1.1 times as fast as the best peer, anything below 0.97 is slower
+        for theirs, judged in ((0.96, "slower than a peer"), (0.97, "below its goal"), (1.09, "below its goal"), (1.1, "yes")):
+            measured = [entry(glasshead_attend=result([1]), torch_sdpa=result([theirs]), jax_dpa=result([9]))]
+            self.assertEqual(cells(tables.standing_table(measured), 2)[-2:], ["1.1", judged])
+            self.assertEqual("full-512" in tables.verdict(measured).split("\n")[0], judged == "slower than a peer")
+            self.assertEqual("full-512" in tables.verdict(measured).split("\n")[1], judged == "below its goal")
 
     def test_what_cannot_run_is_a_dash_and_its_reason_is_listed(self):
         measured = [entry(glasshead_attend=result([1]), jax_dpa={"cannot": "it has\nno such rule"}),
@@ -92,7 +109,7 @@ class Tables(unittest.TestCase):
         measured = [entry(glasshead_attend=result([1]), ggml_flash={"cannot": "no"}),
                     entry("decode-4096-f32", glasshead_attend=result([1]), ggml_flash=result([1]))]
         prefill, decode = tables.section(document(*measured)).split("**Decode, 1 thread, ms**")
-        self.assertNotIn("ggml", prefill)
+        self.assertNotIn("ggml", prefill.split("**Prefill, 1 thread, ms**")[1])
         self.assertIn("| ggml |", decode)
 
 
