@@ -186,7 +186,8 @@ bool WeightSweep<T>::Room::plan_tile(const Panel& panel, KeyRange keys, Tile<T>&
   }
   tile = {keys, allowed, nullptr, nullptr, static_cast<T>(sweep_.call_.options.softcap), false};
   if (plan.has_bias()) {
-    plan.template bias<T>(panel.rows, keys, sweep_.kernels_.lanes, tile_.bias.data());
+    plan.template bias<T>(sweep_.kernels_, panel.rows, keys, sweep_.kernels_.lanes,
+                          tile_.bias.data());
     tile.bias = tile_.bias.data();
   }
   return true;

@@ -315,7 +315,7 @@ class BackwardRun {
     });
     const T* bias = nullptr;
     if (plan_.has_bias()) {
-      plan_.template bias<T>(panel.rows, keys, lanes_, room.bias.data());
+      plan_.template bias<T>(kernels_, panel.rows, keys, lanes_, room.bias.data());
       bias = room.bias.data();
     }
     const double p = call_.options.dropout.p;
@@ -377,7 +377,7 @@ class BackwardRun {
       room.head = head;
     }
     std::uint8_t& known = room.finite[static_cast<std::size_t>(block.begin / kBlock)];
-    if (known == 0) known = room.block.keys_are_finite() ? 1 : 2;
+    if (known == 0) known = room.block.keys_are_finite(kernels_) ? 1 : 2;
     return known == 1;
   }
 

@@ -20,11 +20,11 @@ class FiniteBlocks {
   FiniteBlocks(index_t heads, index_t blocks)
       : blocks_(blocks), known_(static_cast<std::size_t>(heads * blocks)) {}
   template <class T>
-  bool ask(index_t head, index_t block, const KvBlock<T>& values) {
+  bool ask(index_t head, index_t block, const KvBlock<T>& values, const Kernels<T>& kernels) {
     std::atomic<std::uint8_t>& at = known_[static_cast<std::size_t>(head * blocks_ + block)];
     std::uint8_t known = at.load(std::memory_order_relaxed);
     if (known == 0) {
-      known = values.values_are_finite() ? 1 : 2;
+      known = values.values_are_finite(kernels) ? 1 : 2;
       at.store(known, std::memory_order_relaxed);
     }
     return known == 1;
@@ -172,7 +172,9 @@ class Fused {
     index_t p = 0;
     for (index_t begin = item.row_begin; begin < item.row_end; begin += lanes_, ++p) {
       const index_t end = std::min(item.row_end, begin + lanes_);
-      const PanelRows rows = panel_rows(item.b, item.g, group_, begin, end);
+      // The last row first: under a causal mask it is the first vectors then that see the last
+      // keys, and the others need not be computed there.
+      const PanelRows rows = reversed(panel_rows(item.b, item.g, group_, begin, end));
       const T* queries[kMostRows];
       const index_t step = fetch_queries(rows, room.queries, queries);
       room.panels[static_cast<std::size_t>(p)]->start(rows, queries, step, scale_);
@@ -233,15 +235,16 @@ class Fused {
     Tile<T> tile{keys, allowed, nullptr, nullptr, static_cast<T>(call_.options.softcap), false};
     const TilePlan& plan = plans_[item.b];
     if (plan.has_bias()) {
-      plan.template bias<T>(panel.rows(), keys, lanes_, room.tile.bias.data());
+      plan.template bias<T>(kernels_, panel.rows(), keys, lanes_, room.tile.bias.data());
       tile.bias = room.tile.bias.data();
     }
     if (call_.options.dropout.p > 0) {
       fill_kept(panel.rows(), keys, room.tile.kept);
       tile.kept = room.tile.kept;
     }
-    tile.selects_values = allowed != nullptr && !finite_.ask(item.b * call_.kv.kv_heads + item.g,
-                                                             keys.begin / kBlock, room.block);
+    tile.selects_values =
+        allowed != nullptr && !finite_.ask(item.b * call_.kv.kv_heads + item.g, keys.begin / kBlock,
+                                           room.block, kernels_);
     panel.add(tile, room.block, room.tile);
   }
 

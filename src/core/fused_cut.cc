@@ -41,9 +41,15 @@ PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t
   PanelRows rows;
   rows.b = b;
   rows.count = end - begin;
+  index_t i = begin / group;
+  index_t of_group = begin % group;
   for (index_t r = 0; r < rows.count; ++r) {
-    rows.h[r] = g * group + (begin + r) % group;
-    rows.i[r] = (begin + r) / group;
+    rows.h[r] = g * group + of_group;
+    rows.i[r] = i;
+    if (++of_group == group) {
+      of_group = 0;
+      ++i;
+    }
   }
   return rows;
 }

@@ -213,13 +213,13 @@ void KvBlock<T>::widen_piece(const Side& side, const KvPiece& piece, index_t g, 
 }
 
 template <class T>
-bool KvBlock<T>::keys_are_finite() const {
-  return are_finite(key_runs_, source_->d_k);
+bool KvBlock<T>::keys_are_finite(const Kernels<T>& kernels) const {
+  return are_finite(kernels, key_runs_, source_->d_k);
 }
 
 template <class T>
-bool KvBlock<T>::values_are_finite() const {
-  return are_finite(value_runs_, source_->d_v);
+bool KvBlock<T>::values_are_finite(const Kernels<T>& kernels) const {
+  return are_finite(kernels, value_runs_, source_->d_v);
 }
 
 namespace {
@@ -245,27 +245,12 @@ bool is_finite(const KvRun<T>& run, index_t size) {
 }  // namespace
 
 template <class T>
-bool KvBlock<T>::are_finite(const std::vector<KvRun<T>>& runs, index_t size) const {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  Bits found = 0;
-  for (const KvRun<T>& run : runs) {
-    if (run.narrow.type != Narrow::none) {
-      if (!is_finite(run, size)) return false;
-      continue;
-    }
-    for (index_t n = 0; n < run.count; ++n) {
-      const T* row = run.rows.data + n * run.rows.row_stride;
-      if (run.rows.step == 1) {
-        for (index_t d = 0; d < size; ++d)
-          found |= Bits{(std::bit_cast<Bits>(row[d]) & kExponent) == kExponent};
-      } else {
-        for (index_t d = 0; d < size; ++d)
-          found |= Bits{(std::bit_cast<Bits>(row[d * run.rows.step]) & kExponent) == kExponent};
-      }
-    }
-  }
-  return found == 0;
+bool KvBlock<T>::are_finite(const Kernels<T>& kernels, const std::vector<KvRun<T>>& runs,
+                            index_t size) {
+  return std::all_of(runs.begin(), runs.end(), [&](const KvRun<T>& run) {
+    return run.narrow.type != Narrow::none ? is_finite(run, size)
+                                           : kernels.are_finite(run.rows, run.count, size);
+  });
 }
 
 template class KvBlock<float>;

@@ -95,8 +95,8 @@ class KvBlock {
   void for_value_runs(KeyRange keys, const F& f) const {
     for_parts(value_runs_, keys, source_->v, f);
   }
-  bool keys_are_finite() const;
-  bool values_are_finite() const;
+  bool keys_are_finite(const Kernels<T>& kernels) const;
+  bool values_are_finite(const Kernels<T>& kernels) const;
   index_t room_bytes() const {
     return static_cast<index_t>((key_room_.size() + value_room_.size()) * sizeof(T));
   }
@@ -137,7 +137,8 @@ class KvBlock {
     }
   }
 
-  bool are_finite(const std::vector<KvRun<T>>& runs, index_t size) const;
+  static bool are_finite(const Kernels<T>& kernels, const std::vector<KvRun<T>>& runs,
+                         index_t size);
 
   struct Side {
     const KvLayout* layout;

@@ -1,6 +1,7 @@
 // The query rows of one panel, and those of them that read the same row of a broadcast tensor.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/mask_plan.h"
@@ -16,6 +17,14 @@ struct PanelRows {
   index_t h[kMostRows] = {};  // query head of each row
   index_t i[kMostRows] = {};  // query index of each row
 };
+
+// The same rows in the opposite order.
+inline PanelRows reversed(const PanelRows& rows) {
+  PanelRows other = rows;
+  std::reverse(other.h, other.h + rows.count);
+  std::reverse(other.i, other.i + rows.count);
+  return other;
+}
 
 // Bits of the rows in use.
 inline std::uint32_t lanes_of(const PanelRows& rows) {

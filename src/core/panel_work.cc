@@ -14,6 +14,36 @@ const A* from_key(const A* array, index_t keys, index_t width) {
   return array == nullptr ? nullptr : array + keys * width;
 }
 
+// How far into a tile each vector of lanes reaches (kernel_set.h).
+class Reach {
+ public:
+  Reach(const std::uint32_t* allowed, index_t keys, std::uint32_t lanes, index_t width,
+        index_t vectors)
+      : vectors_(vectors) {
+    if (allowed == nullptr) return;
+    index_t n = keys;
+    for (index_t c = 0; c < vectors; ++c) {
+      const std::uint32_t here = lanes & (~std::uint32_t{0} << (c * width));
+      while (n > 0 && (allowed[n - 1] & here) == 0) --n;
+      ends_[c] = n;
+      is_everywhere_ = is_everywhere_ && n == keys;
+    }
+  }
+
+  // Of the tile's keys [n, n + count).
+  const index_t* of(index_t n, index_t count) {
+    if (is_everywhere_) return nullptr;
+    for (index_t c = 0; c < vectors_; ++c) part_[c] = std::clamp<index_t>(ends_[c] - n, 0, count);
+    return part_;
+  }
+
+ private:
+  index_t vectors_;
+  bool is_everywhere_ = true;
+  index_t ends_[kMostRows];
+  index_t part_[kMostRows];
+};
+
 }  // namespace
 
 template <class T>
@@ -26,9 +56,15 @@ PanelWork<T>::PanelWork(const Kernels<T>& kernels, const PanelSizes& sizes)
       tree_(sizes.levels) {}
 
 template <class T>
-void PanelWork<T>::reset(int n) {
+void PanelWork<T>::reset_rows(int n) {
   std::fill_n(slot(n), lanes_, Arithmetic<T>::kStart);
-  std::fill_n(slot(n) + lanes_, (sizes_.d_v + 1) * lanes_, T(0));  // the sums and weighted sums
+  std::fill_n(slot(n) + lanes_, lanes_, T(0));
+}
+
+template <class T>
+void PanelWork<T>::reset(int n) {
+  reset_rows(n);
+  std::fill_n(slot(n) + 2 * lanes_, sizes_.d_v * lanes_, T(0));
 }
 
 template <class T>
@@ -52,7 +88,12 @@ void PanelWork<T>::start(const PanelRows& rows, const T* const* queries, index_t
 
 template <class T>
 void PanelWork<T>::add(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room) {
-  if (!has_keys_) reset(current_);
+  if (!has_keys_) {
+    if (sizes_.form == Form::panel)
+      reset_rows(current_);
+    else
+      reset(current_);
+  }
   std::copy_n(max(), lanes_, room.new_max.data());
   if (sizes_.form == Form::panel)
     add_panel(tile, block, room);
@@ -66,21 +107,23 @@ void PanelWork<T>::add_panel(const Tile<T>& tile, const KvBlock<T>& block, TileR
   const PanelState<T> state = panel(current_);
   const index_t begin = tile.keys.begin, keys = tile.keys.end - begin;
   T* scores = room.scores.data();
+  Reach reach(tile.allowed, keys, lanes_of(rows_), kernels_.width, vectors_);
   block.for_keys(tile.keys, [&](const StridedRows<T>& k, index_t first, index_t count) {
     const index_t n = first - begin;
     kernels_.scores({queries_.data(), sizes_.d_k, k, count, tile.softcap,
                      from_key(tile.bias, n, lanes_), from_key(tile.allowed, n, 1), vectors_,
-                     scores + n * lanes_, room.new_max.data()});
+                     scores + n * lanes_, room.new_max.data(), reach.of(n, count)});
   });
   kernels_.softmax({scores, begin % kPartialSums, keys, tile.kept, vectors_, room.new_max.data(),
-                    state.max, state.sum, room.alpha.data()});
-  const T* alpha = room.alpha.data();
+                    state.max, state.sum, room.alpha.data(), reach.of(0, keys)});
+  bool is_first = true;
   block.for_values(tile.keys, [&](const StridedRows<T>& v, index_t first, index_t count) {
     const index_t n = first - begin;
-    kernels_.accumulate({scores + n * lanes_, count, v, sizes_.d_v, alpha,
+    kernels_.accumulate({scores + n * lanes_, count, v, sizes_.d_v,
+                         is_first ? room.alpha.data() : nullptr,
                          tile.selects_values ? from_key(tile.allowed, n, 1) : nullptr, vectors_,
-                         state.a});
-    alpha = nullptr;  // once a block
+                         state.a, reach.of(n, count), is_first && !has_keys_});
+    is_first = false;
   });
 }
 

@@ -107,6 +107,7 @@ class PanelWork {
   PanelState<T> panel(int n) { return {slot(n), slot(n) + lanes_, slot(n) + 2 * lanes_}; }
   RowsState<T> few(int n) { return {slot(n), slot(n) + lanes_, slot(n) + 2 * lanes_}; }
   void reset(int n);
+  void reset_rows(int n);  // the maxima and sums alone
   void merge(int x, int y);
   void add_panel(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room);
   void add_rows(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room);

@@ -1,6 +1,6 @@
 // The biases of a tile: each term gives every row a run of numbers in the compute type (in place
 // where they lie so in memory, else from scratch memory that rows with the same numbers share),
-// which are then turned from [row][key] to [key][lane], four rows and keys at a time.
+// which a kernel then turns from [row][key] to [key][lane].
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -79,9 +79,8 @@ void load_rows(const Bias::Dense& dense, const PanelRows& rows, KeyRange keys, R
       convert_row(dense.values, offset, strides.j, count, converted);
       run = converted;
     }
-    for (index_t r = 0; r < rows.count; ++r) {
-      if ((sources.lanes[s] >> r & 1) != 0) runs.row[r] = run;
-    }
+    for (std::uint32_t left = sources.lanes[s]; left != 0; left &= left - 1)
+      runs.row[std::countr_zero(left)] = run;
   }
 }
 
@@ -158,80 +157,13 @@ void load_rows(const Bias::Alibi& alibi, const PanelRows& rows, index_t query_st
   }
 }
 
-// Sixteen bytes of T; a plain array access would keep the compiler from seeing a transposition.
-template <class T>
-struct Lanes;
-template <>
-struct Lanes<float> {
-  using V [[gnu::vector_size(16)]] = float;
-};
-template <>
-struct Lanes<double> {
-  using V [[gnu::vector_size(16)]] = double;
-};
-
-template <class T>
-typename Lanes<T>::V load(const T* from) {
-  typename Lanes<T>::V x;
-  std::memcpy(&x, from, sizeof(x));
-  return x;
-}
-
-// out = 0 + x, or out + x: the sum begins at +0, as BiasPlan's does.
-template <bool kAdds, class T>
-void put(typename Lanes<T>::V x, T* out) {
-  typename Lanes<T>::V sum{};
-  if constexpr (kAdds) sum = load(out);
-  sum += x;
-  std::memcpy(out, &sum, sizeof(sum));
-}
-
-template <bool kAdds>
-void turn(const float* const* row, index_t n, index_t lanes, float* out) {
-  const auto a = load(row[0] + n), b = load(row[1] + n);
-  const auto c = load(row[2] + n), d = load(row[3] + n);
-  const auto ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  const auto cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const auto ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const auto cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  put<kAdds>(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), out);
-  put<kAdds>(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), out + lanes);
-  put<kAdds>(__builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), out + 2 * lanes);
-  put<kAdds>(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), out + 3 * lanes);
-}
-template <bool kAdds>
-void turn(const double* const* row, index_t n, index_t lanes, double* out) {
-  const auto a = load(row[0] + n), b = load(row[1] + n);
-  put<kAdds>(__builtin_shufflevector(a, b, 0, 2), out);
-  put<kAdds>(__builtin_shufflevector(a, b, 1, 3), out + lanes);
-}
-
-// out[n * lanes + r] (+)= row[r][n]. The last row is repeated in lanes that fill up a vector.
-template <bool kAdds, class T>
-void turn_rows(RowRuns<T>& runs, index_t rows, index_t keys, index_t lanes, T* out) {
-  constexpr index_t kWidth = 16 / static_cast<index_t>(sizeof(T));
-  for (index_t r = rows; r < kMostRows; ++r) runs.row[r] = runs.row[rows - 1];
-  for (index_t r = 0; r < rows; r += kWidth) {
-    const index_t width = std::min(kWidth, lanes - r);
-    index_t n = 0;
-    if (width == kWidth) {
-      for (; n + kWidth <= keys; n += kWidth)
-        turn<kAdds>(runs.row + r, n, lanes, out + n * lanes + r);
-    }
-    for (; n < keys; ++n) {
-      for (index_t lane = r; lane < r + width; ++lane) {
-        T& sum = out[n * lanes + lane];
-        sum = (kAdds ? sum : T(0)) + runs.row[lane][n];
-      }
-    }
-  }
-}
-
 }  // namespace
 
 template <class T>
-void TilePlan::bias(const PanelRows& rows, KeyRange keys, index_t lanes, T* bias) const {
+void TilePlan::bias(const Kernels<T>& kernels, const PanelRows& rows, KeyRange keys, index_t lanes,
+                    T* bias) const {
   RowRuns<T> runs;
+  const index_t vectors = (rows.count + kernels.width - 1) / kernels.width;
   const index_t start = mask_.query_start();
   for (index_t begin = keys.begin; begin < keys.end; begin += RowRuns<T>::kRun) {
     const KeyRange part{begin, std::min(keys.end, begin + RowRuns<T>::kRun)};
@@ -239,7 +171,7 @@ void TilePlan::bias(const PanelRows& rows, KeyRange keys, index_t lanes, T* bias
     T* const out = bias + (begin - keys.begin) * lanes;
     if (!has_bias()) std::fill(out, out + count * lanes, T(0));
     auto relative = relative_.begin();
-    bool is_first = true;
+    bool adds = false;
     for (const Bias::Term& term : bias_.bias().terms()) {
       runs.used = 0;
       if (const auto* dense = std::get_if<Bias::Dense>(&term)) {
@@ -252,16 +184,17 @@ void TilePlan::bias(const PanelRows& rows, KeyRange keys, index_t lanes, T* bias
           t5.fill(h, from, to, strip);
         });
       }
-      if (is_first)
-        turn_rows<false>(runs, rows.count, count, lanes, out);
-      else
-        turn_rows<true>(runs, rows.count, count, lanes, out);
-      is_first = false;
+      for (index_t r = rows.count; r < vectors * kernels.width; ++r)  // any numbers will do
+        runs.row[r] = runs.row[rows.count - 1];
+      kernels.turn({runs.row, count, vectors, adds, out, lanes});
+      adds = true;
     }
   }
 }
 
-template void TilePlan::bias(const PanelRows&, KeyRange, index_t, float*) const;
-template void TilePlan::bias(const PanelRows&, KeyRange, index_t, double*) const;
+template void TilePlan::bias(const Kernels<float>&, const PanelRows&, KeyRange, index_t,
+                             float*) const;
+template void TilePlan::bias(const Kernels<double>&, const PanelRows&, KeyRange, index_t,
+                             double*) const;
 
 }  // namespace glasshead

@@ -112,6 +112,10 @@ TilePlan::TilePlan(const AttentionOptions& options, const PairShape& shape)
 }
 
 KeyRange TilePlan::key_range(const PanelRows& rows) const {
+  const Positions p = positions_of(rows, mask_.query_start());
+  const KeyRange first = mask_.intervals().at(rows.b, p.first);
+  const KeyRange last = mask_.intervals().at(rows.b, p.last);
+  if (!first.is_empty() && !last.is_empty()) return {first.begin, last.end};
   KeyRange all;
   for (index_t r = 0; r < rows.count; ++r) {
     const KeyRange row = mask_.key_range(rows.b, rows.h[r], rows.i[r]);

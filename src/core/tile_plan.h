@@ -16,6 +16,7 @@
 #include "core/mask_plan.h"
 #include "core/relative_runs.h"
 #include "core/tile_mask.h"
+#include "kernels/kernel_set.h"
 
 namespace glasshead {
 
@@ -37,9 +38,10 @@ class TilePlan {
   bool has_bias() const;
   // bias[(j - keys.begin) * lanes + r] = BiasPlan::at<T>(b, h[r], i[r], j), for rows below count;
   // where a dense bias is -inf (a hidden pair) that or any finite number may stand. The other lanes
-  // get finite numbers or are left alone. lanes >= count.
+  // get finite numbers or are left alone. lanes: a multiple of the kernels' width, not below count.
   template <class T>
-  void bias(const PanelRows& rows, KeyRange keys, index_t lanes, T* bias) const;
+  void bias(const Kernels<T>& kernels, const PanelRows& rows, KeyRange keys, index_t lanes,
+            T* bias) const;
 
   const MaskPlan& mask() const { return mask_; }
 

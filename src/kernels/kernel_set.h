@@ -26,6 +26,20 @@ namespace glasshead {
 
 inline constexpr index_t kMaxLanes = 32;  // of any set: a panel's mask is 32 bits per key
 
+// panel[n, r] = 0 + rows[r][n], or panel[n, r] + rows[r][n]; `rows` are vectors * W pointers.
+template <class T>
+struct TurnArgs {
+  const T* const* rows;
+  index_t size, vectors;
+  bool adds;
+  T* panel;       // [size, lanes]
+  index_t lanes;  // a multiple of W: of this panel, which need not be the set's
+};
+
+// Of a causal panel's last keys most lanes see nothing. `reach` [vectors], descending, says so:
+// lanes of vector c and those after it may attend to none of the keys from reach[c] on, which are
+// neither computed nor stored for them (their p is 0). Null: every vector reaches all keys.
+
 // panel[d, r] = rows[r][d * step] * scale for r < count, 0 for the other lanes of `vectors`; the
 // product is made in f64 and rounded once to T. 1 <= count <= vectors * W.
 template <class T>
@@ -54,6 +68,7 @@ struct ScoreArgs {
   index_t vectors;
   T* scores;  // [keys, lanes]
   T* max;     // [lanes]
+  const index_t* reach = nullptr;
 };
 
 // alpha = exp(max - new_max);  p = exp(s - new_max);  part[(first + n) mod 8] += p, n ascending;
@@ -71,6 +86,7 @@ struct SoftmaxArgs {
   T* max;            // [lanes]
   T* sum;            // [lanes]
   T* alpha;          // [lanes]
+  const index_t* reach = nullptr;
 };
 
 // a[d] = a[d] * alpha, if alpha; then for n ascending a[d] = fma(v[n, d], p[n], a[d]). With
@@ -86,6 +102,8 @@ struct AccumulateArgs {
   const std::uint32_t* allowed;  // [keys] or null
   index_t vectors;
   T* a;  // [d_v, lanes]
+  const index_t* reach = nullptr;
+  bool is_first = false;  // a is 0 before, and not read
 };
 
 // The state of a panel's rows over some chunks of keys.
@@ -123,11 +141,14 @@ struct Kernels {
   index_t width = 0;  // lanes of a vector, W
   index_t lanes = 0;  // of a panel, a multiple of W
   void (*pack)(const PackArgs<T>&) noexcept = nullptr;
+  void (*turn)(const TurnArgs<T>&) noexcept = nullptr;
   void (*scores)(const ScoreArgs<T>&) noexcept = nullptr;
   void (*softmax)(const SoftmaxArgs<T>&) noexcept = nullptr;
   void (*accumulate)(const AccumulateArgs<T>&) noexcept = nullptr;
   void (*merge)(const MergeArgs<T>&) noexcept = nullptr;
   void (*finish)(const FinishArgs<T>&) noexcept = nullptr;
+  // Whether elements [0, size) of `count` rows are all finite.
+  bool (*are_finite)(const StridedRows<T>& rows, index_t count, index_t size) noexcept = nullptr;
   index_t rows_below = 0;  // for fewer query rows than this `rows` is faster than a panel
   RowKernels<T> rows;
   BackwardKernels<T> backward;  // over panels

@@ -69,41 +69,44 @@ struct Strip {
     for (int r = 0; r < kPointers; ++r) rows[r] = a + r * row_stride;
   }
 
-  // The n-th elements from here.
+  // The n-th elements from here, for the first U vectors.
+  template <int U>
   [[gnu::always_inline]] inline void multiply_add(index_t n) {
-    V vectors[C];
-    for (int c = 0; c < C; ++c) vectors[c] = V::load(b + n * kLanes + c * V::W);
+    V vectors[U];
+    for (int c = 0; c < U; ++c) vectors[c] = V::load(b + n * kLanes + c * V::W);
     for (int r = 0; r < R; ++r) {
       const V x = V::set1(kWalk == Walk::across ? rows[0][r] : rows[r][n]);
-      for (int c = 0; c < C; ++c) acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
+      for (int c = 0; c < U; ++c) acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
     }
   }
   [[gnu::always_inline]] inline void next() {  // one element
     for (const T*& row : rows) row += step;
   }
+  template <int U = C>
   [[gnu::always_inline]] inline void one() {
-    multiply_add(0);
+    multiply_add<U>(0);
     next();
     b += kLanes;
   }
 
+  template <int U = C>
   [[gnu::always_inline]] inline void run(index_t depth) {
     for (; depth >= 4; depth -= 4) {  // unrolled by 4: 67 -> 81 % of the peak on AVX2
       if constexpr (kWalk == Walk::along) {
-        multiply_add(0);
-        multiply_add(1);
-        multiply_add(2);
-        multiply_add(3);
+        multiply_add<U>(0);
+        multiply_add<U>(1);
+        multiply_add<U>(2);
+        multiply_add<U>(3);
         for (const T*& row : rows) row += 4;
         b += 4 * kLanes;
       } else {
-        one();
-        one();
-        one();
-        one();
+        one<U>();
+        one<U>();
+        one<U>();
+        one<U>();
       }
     }
-    for (; depth > 0; --depth) one();
+    for (; depth > 0; --depth) one<U>();
   }
 };
 
@@ -128,6 +131,16 @@ template <int C, class F>
   }
 }
 
+// Calls f.template operator()<U>(begin, end) for the runs of keys that no vector from U on reaches.
+template <int U, class F>
+[[gnu::always_inline]] inline void for_reach(const index_t* reach, index_t keys, const F& f,
+                                             index_t begin = 0) {
+  if (reach == nullptr) return f.template operator()<U>(begin, keys);
+  const index_t end = reach[U - 1];
+  if (begin < end) f.template operator()<U>(begin, end);
+  if constexpr (U > 1) for_reach<U - 1>(reach, keys, f, end);
+}
+
 template <class V, int C>
 [[gnu::always_inline]] inline void load_all(const typename V::T* from, V (&to)[C]) {
   for (int c = 0; c < C; ++c) to[c] = V::load(from + c * V::W);
@@ -136,15 +149,15 @@ template <class V, int C>
 // --- scores ---
 
 template <class P, int C, Walk kWalk>
-void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args) noexcept {
+void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args, index_t begin,
+               index_t end) noexcept {
   using V = typename P::V;
   using T = typename V::T;
   constexpr index_t kLanes = P::kVectors * V::W;
   constexpr std::uint32_t kEvery = std::uint32_t{0xFFFFFFFF} >> (32 - C * V::W);
   V max[C];
   load_all(args.max, max);
-  const bool is_plain = !(args.softcap > 0) && args.bias == nullptr;
-  for_strips<P::template kStrip<C>>(args.keys, [&]<int R>(index_t j) {
+  const auto add_strip = [&]<int R>(index_t j) {
     Strip<P, R, C, kWalk> strip(args.k.data + j * args.k.row_stride, args.k.row_stride, args.k.step,
                                 args.q);
     for (int r = 0; r < R; ++r)
@@ -154,28 +167,27 @@ void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args) noexcept {
     std::uint32_t common = kEvery;
     if (args.allowed != nullptr)
       for (int r = 0; r < R; ++r) common &= args.allowed[j + r];
-    if (is_plain && common == kEvery) {
+    const auto each = [&](const auto& f) __attribute__((always_inline)) {
       for (int r = 0; r < R; ++r)
-        for (int c = 0; c < C; ++c) {
-          V::store(to + r * kLanes + c * V::W, strip.acc[r][c]);
-          max[c] = V::max(strip.acc[r][c], max[c]);
-        }
-      return;
+        for (int c = 0; c < C; ++c) strip.acc[r][c] = f(strip.acc[r][c], r, c);
+    };
+    if (args.softcap > 0) {
+      const V cap = V::set1(args.softcap);
+      each([&](V s, int, int) { return V::mul(cap, tanh_of(V::div(s, cap))); });
     }
-    for (int r = 0; r < R; ++r) {
-      for (int c = 0; c < C; ++c) {
-        V s = strip.acc[r][c];
-        if (args.softcap > 0) {
-          const V cap = V::set1(args.softcap);
-          s = V::mul(cap, tanh_of(V::div(s, cap)));
-        }
-        if (args.bias != nullptr) s = V::add(s, V::load(args.bias + (j + r) * kLanes + c * V::W));
-        if (args.allowed != nullptr) s = V::hide(s, args.allowed[j + r] >> (c * V::W));
-        V::store(to + r * kLanes + c * V::W, s);
-        max[c] = V::max(s, max[c]);
-      }
+    if (args.bias != nullptr) {
+      const T* const bias = args.bias + j * kLanes;
+      each([&](V s, int r, int c) { return V::add(s, V::load(bias + r * kLanes + c * V::W)); });
     }
-  });
+    if (common != kEvery)
+      each([&](V s, int r, int c) { return V::hide(s, args.allowed[j + r] >> (c * V::W)); });
+    each([&](V s, int r, int c) {
+      V::store(to + r * kLanes + c * V::W, s);
+      max[c] = V::max(s, max[c]);
+      return s;
+    });
+  };
+  for_strips<P::template kStrip<C>>(end, add_strip, begin);
   for (int c = 0; c < C; ++c) V::store(args.max + c * V::W, max[c]);
 }
 
@@ -190,26 +202,27 @@ void softmax_of(const glasshead::SoftmaxArgs<typename P::V::T>& args) noexcept {
   load_all(args.new_max, max);
   for (auto& part : parts)
     for (V& sum : part) sum = V::set1(0);
-  constexpr int kKeys = (C + 2) / C;  // at least three vectors in step
-  const auto add_keys = [&]<int K>(index_t n) {
+  const auto add_keys = [&]<int K, int U>(index_t n) {
     T* at = args.scores + n * kLanes;
-    V p[K * C];
-    for (int i = 0; i < K * C; ++i)
-      p[i] = V::sub(V::load(at + i / C * kLanes + i % C * V::W), max[i % C]);
+    V p[K * U];
+    for (int i = 0; i < K * U; ++i)
+      p[i] = V::sub(V::load(at + i / U * kLanes + i % U * V::W), max[i % U]);
     exp_all(p);
     for (int k = 0; k < K; ++k) {
       V(&part)[C] = parts[static_cast<std::size_t>(args.first + n + k) % glasshead::kPartialSums];
-      for (int c = 0; c < C; ++c) part[c] = V::add(part[c], p[k * C + c]);
+      for (int c = 0; c < U; ++c) part[c] = V::add(part[c], p[k * U + c]);
     }
-    for (int i = 0; i < K * C; ++i) {
+    for (int i = 0; i < K * U; ++i) {
       if (args.kept != nullptr)
-        p[i] = V::keep(p[i], V::set1(0), args.kept[n + i / C] >> (i % C * V::W));
-      V::store(at + i / C * kLanes + i % C * V::W, p[i]);
+        p[i] = V::keep(p[i], V::set1(0), args.kept[n + i / U] >> (i % U * V::W));
+      V::store(at + i / U * kLanes + i % U * V::W, p[i]);
     }
   };
-  index_t n = 0;
-  for (; n + kKeys <= args.keys; n += kKeys) add_keys.template operator()<kKeys>(n);
-  for (; n < args.keys; ++n) add_keys.template operator()<1>(n);
+  for_reach<C>(args.reach, args.keys, [&]<int U>(index_t n, index_t end) {
+    constexpr int kKeys = (U + 2) / U;  // at least three vectors in step
+    for (; n + kKeys <= end; n += kKeys) add_keys.template operator()<kKeys, U>(n);
+    for (; n < end; ++n) add_keys.template operator()<1, U>(n);
+  });
   for (int c = 0; c < C; ++c) {
     const V even = V::add(V::add(parts[0][c], parts[4][c]), V::add(parts[2][c], parts[6][c]));
     const V odd = V::add(V::add(parts[1][c], parts[5][c]), V::add(parts[3][c], parts[7][c]));
@@ -236,9 +249,12 @@ void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noex
     T* to = args.a + d * kLanes;
     for (int r = 0; r < R; ++r)
       for (int c = 0; c < C; ++c)
-        strip.acc[r][c] = V::mul(V::load(to + r * kLanes + c * V::W), alpha[c]);
+        strip.acc[r][c] =
+            args.is_first ? V::set1(0) : V::mul(V::load(to + r * kLanes + c * V::W), alpha[c]);
     if (args.allowed == nullptr) {
-      strip.run(args.keys);
+      for_reach<C>(args.reach, args.keys,
+                   [&]<int U>(index_t begin, index_t end)
+                       __attribute__((always_inline)) { strip.template run<U>(end - begin); });
     } else {
       for (index_t n = 0; n < args.keys; ++n) {
         const Strip<P, R, C, kWalk> before = strip;
@@ -257,7 +273,11 @@ void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noex
 template <class P>
 void scores(const glasshead::ScoreArgs<typename P::V::T>& args) noexcept {
   with_vectors<P::kVectors>(args.vectors, [&]<int C>() {
-    with_walk(args.k.row_stride, args.k.step, [&]<Walk kWalk>() { scores_of<P, C, kWalk>(args); });
+    with_walk(args.k.row_stride, args.k.step, [&]<Walk kWalk>() {
+      for_reach<C>(args.reach, args.keys, [&]<int U>(index_t begin, index_t end) {
+        scores_of<P, U, kWalk>(args, begin, end);
+      });
+    });
   });
 }
 template <class P>
@@ -300,25 +320,55 @@ void pack(const glasshead::PackArgs<typename P::V::T>& args) noexcept {
   using T = typename V::T;
   constexpr index_t kLanes = P::kVectors * V::W, W = V::W;
   alignas(64) T part[W * W];
+  const T scale = static_cast<T>(args.scale);
+  const bool is_exact = static_cast<double>(scale) == args.scale;  // then T rounds as f64 would
   for (index_t r0 = 0; r0 < args.vectors * W; r0 += W) {
     const index_t left = args.count - r0;
     const index_t rows = left < 0 ? 0 : left < W ? left : W;
     for (index_t d0 = 0; d0 < args.size; d0 += W) {
       const index_t width = args.size - d0 < W ? args.size - d0 : W;
+      T* const to = args.panel + d0 * kLanes + r0;
       V m[W];
       if (args.step == 1 && rows == W && width == W) {
         for (index_t r = 0; r < W; ++r) m[r] = V::load_unaligned(args.rows[r0 + r] + d0);
-      } else {
-        for (T& x : part) x = 0;
-        for (index_t r = 0; r < rows; ++r)
-          for (index_t d = 0; d < width; ++d)
-            part[r * W + d] = args.rows[r0 + r][(d0 + d) * args.step];
-        load_all(part, m);
+        if (is_exact)
+          for (V& x : m) x = V::mul(x, V::set1(scale));
+        else
+          for (V& x : m) x = V::scaled(x, args.scale);
+        V::transpose(m);
+        for (index_t d = 0; d < W; ++d) V::store(to + d * kLanes, m[d]);
+        continue;
       }
+      for (T& x : part) x = 0;
+      for (index_t r = 0; r < rows; ++r)
+        for (index_t d = 0; d < width; ++d)
+          part[r * W + d] = args.rows[r0 + r][(d0 + d) * args.step];
+      load_all(part, m);
       for (index_t r = 0; r < rows; ++r) m[r] = V::scaled(m[r], args.scale);
       V::transpose(m);
-      for (index_t d = 0; d < width; ++d) V::store(args.panel + (d0 + d) * kLanes + r0, m[d]);
+      for (index_t d = 0; d < width; ++d) V::store(to + d * kLanes, m[d]);
     }
+  }
+}
+
+template <class P>
+void turn(const glasshead::TurnArgs<typename P::V::T>& args) noexcept {
+  using V = typename P::V;
+  using T = typename V::T;
+  constexpr index_t W = V::W;
+  for (index_t r0 = 0; r0 < args.vectors * W; r0 += W) {
+    const T* const* const rows = args.rows + r0;
+    T* to = args.panel + r0;
+    index_t n = 0;
+    for (; n + W <= args.size; n += W) {
+      V m[W];
+      for (index_t r = 0; r < W; ++r) m[r] = V::load_unaligned(rows[r] + n);
+      V::transpose(m);
+      for (index_t d = 0; d < W; ++d, to += args.lanes)
+        V::store(to, V::add(args.adds ? V::load(to) : V::set1(0), m[d]));
+    }
+    for (; n < args.size; ++n, to += args.lanes)
+      for (index_t r = 0; r < W; ++r) to[r] = (args.adds ? to[r] : T(0)) + rows[r][n];
   }
 }
 
@@ -333,24 +383,52 @@ void finish(const glasshead::FinishArgs<typename P::V::T>& args) noexcept {
     const V factor = V::div(V::set1(args.kept_scale), sum);
     for (index_t d0 = 0; d0 < args.d_v; d0 += W) {
       const index_t width = args.d_v - d0 < W ? args.d_v - d0 : W;
+      const T* const from = args.state.a + d0 * kLanes + r0;
       V m[W];
-      for (index_t d = 0; d < W; ++d) {
-        const V a = V::load(args.state.a + (d < width ? d0 + d : d0) * kLanes + r0);
-        m[d] = V::quiet(V::zero_where_zero(sum, V::add(V::mul(a, factor), V::set1(0))));
+      const auto result = [&](index_t d) __attribute__((always_inline)) {
+        const V a = V::load(from + d * kLanes);
+        return V::quiet(V::zero_where_zero(sum, V::add(V::mul(a, factor), V::set1(0))));
+      };
+      if (args.step == 1 && rows == W && width == W) {
+        for (index_t d = 0; d < W; ++d) m[d] = result(d);
+        V::transpose(m);
+        for (index_t r = 0; r < W; ++r) V::store_unaligned(args.rows[r0 + r] + d0, m[r]);
+        continue;
       }
+      for (index_t d = 0; d < W; ++d) m[d] = result(d < width ? d : 0);
       V::transpose(m);
       for (index_t r = 0; r < rows; ++r) {
-        T* to = args.rows[r0 + r] + d0 * args.step;
-        if (args.step == 1 && width == W) {
-          V::store_unaligned(to, m[r]);
-          continue;
-        }
         alignas(64) T turned[W];
         V::store(turned, m[r]);
+        T* const to = args.rows[r0 + r] + d0 * args.step;
         for (index_t d = 0; d < width; ++d) to[d * args.step] = turned[d];
       }
     }
   }
+}
+
+// x * 0 is 0 if x is finite and NaN if not.
+template <class V>
+bool are_finite(const glasshead::StridedRows<typename V::T>& rows, index_t count,
+                index_t size) noexcept {
+  using T = typename V::T;
+  constexpr index_t kStep = 4 * V::W;
+  V sums[4] = {V::set1(0), V::set1(0), V::set1(0), V::set1(0)};
+  T sum = 0;
+  for (index_t n = 0; n < count; ++n) {
+    const T* row = rows.data + n * rows.row_stride;
+    index_t d = 0;
+    if (rows.step == 1) {
+      for (; d + kStep <= size; d += kStep)
+        for (int i = 0; i < 4; ++i)
+          sums[i] = V::fma(V::load_unaligned(row + d + i * V::W), V::set1(0), sums[i]);
+    }
+    for (; d < size; ++d) sum += row[d * rows.step] * T(0);
+  }
+  alignas(64) T lanes[V::W];
+  V::store(lanes, V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])));
+  for (const T x : lanes) sum += x;
+  return sum == 0;
 }
 
 template <class V, V (*F)(V)>
@@ -377,11 +455,13 @@ constexpr glasshead::Kernels<typename P::V::T> panel_kernels() {
   kernels.width = V::W;
   kernels.lanes = P::kVectors * V::W;
   kernels.pack = pack<P>;
+  kernels.turn = turn<P>;
   kernels.scores = scores<P>;
   kernels.softmax = softmax<P>;
   kernels.accumulate = accumulate<P>;
   kernels.merge = merge<P>;
   kernels.finish = finish<P>;
+  kernels.are_finite = are_finite<V>;
   kernels.rows_below = V::W;  // fewer leave lanes of a panel empty
   kernels.rows = row_kernels<V>();
   kernels.backward = backward_kernels<P>();

@@ -32,6 +32,7 @@ void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
   }
   if (kernels.width == other.width && kernels.lanes == other.lanes) {
     fill(kernels.pack, other.pack);
+    fill(kernels.turn, other.turn);
     fill(kernels.scores, other.scores);
     fill(kernels.softmax, other.softmax);
     fill(kernels.accumulate, other.accumulate);
@@ -40,6 +41,7 @@ void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
     fill(kernels.backward.differentiate, other.backward.differentiate);
     fill(kernels.backward.outer, other.backward.outer);
   }
+  fill(kernels.are_finite, other.are_finite);
   fill(kernels.rows.scores, other.rows.scores);
   fill(kernels.rows.softmax, other.rows.softmax);
   fill(kernels.rows.accumulate, other.rows.accumulate);

@@ -53,6 +53,23 @@ struct Stage {
   }
 };
 
+// How far each vector of lanes reaches into `keys`, or no limit.
+struct Reach {
+  std::vector<index_t> ends;
+  index_t width, keys;
+
+  template <class T>
+  Reach(Stage<T>& s, index_t given) : width(s.kernels.width), keys(given) {
+    if (s.random.one_in(2)) return;
+    for (index_t c = 0; c < s.vectors; ++c)
+      ends.push_back(s.random.below((c == 0 ? keys : ends.back()) + 1));
+  }
+  const index_t* data() const { return ends.empty() ? nullptr : ends.data(); }
+  index_t of(index_t lane) const {
+    return ends.empty() ? keys : ends[static_cast<std::size_t>(lane / width)];
+  }
+};
+
 bool bit_of(std::uint32_t bits, index_t lane) { return ((bits >> lane) & 1) != 0; }
 
 // test(T{}, kernels, seed) for every set, 40 seeds.
@@ -69,7 +86,7 @@ TEST(Pack, scales_each_element_with_one_rounding_and_fills_with_zero) {
   for_stages([]<class T>(const Kernels<T>& kernels, std::uint64_t seed) {
     Stage<T> s(kernels, seed);
     const index_t size = s.random.between(1, 130), step = s.random.between(1, 3);
-    const double scale = s.random.normal();
+    const double scale = s.random.one_in(2) ? s.random.normal() : -0.125;  // a T, or not
     Guarded<T> panel = s.panel(size);
     const index_t row = (size - 1) * step + 1;
     Guarded<T> stored = s.numbers(s.count * row);
@@ -96,6 +113,7 @@ TEST(Scores, are_capped_biased_and_hidden_in_this_order) {
     const Guarded<std::uint32_t> allowed = s.bits(keys);
     Guarded<T> scores = s.panel(keys), max = s.ordinary(1);
     std::vector<T> before(max.data(), max.data() + s.lanes);
+    const Reach reach(s, keys);
     kernels.scores({q.data(),
                     d_k,
                     {k.data(), d_k, 1},
@@ -105,10 +123,11 @@ TEST(Scores, are_capped_biased_and_hidden_in_this_order) {
                     has_mask ? &allowed[0] : nullptr,
                     s.vectors,
                     scores.data(),
-                    max.data()});
+                    max.data(),
+                    reach.data()});
     for (index_t lane = 0; lane < s.vectors * kernels.width; ++lane) {
       T largest = before[static_cast<std::size_t>(lane)];
-      for (index_t n = 0; n < keys; ++n) {
+      for (index_t n = 0; n < reach.of(lane); ++n) {
         T x = 0;
         for (index_t d = 0; d < d_k; ++d) x = fused(k[n * d_k + d], q[d * s.lanes + lane], x);
         if (softcap > 0) x = softcap * row_tanh(x / softcap);
@@ -137,15 +156,16 @@ TEST(Softmax, sums_in_eight_parts_before_dropout) {
       }
     }
     const Guarded<std::uint32_t> kept = s.bits(keys);
+    const Reach reach(s, keys);
     const std::vector<T> given(scores.data(), scores.data() + keys * s.lanes);
     const std::vector<T> old_max(max.data(), max.data() + s.lanes);
     const std::vector<T> old_sum(sum.data(), sum.data() + s.lanes);
     kernels.softmax({scores.data(), first, keys, has_dropout ? &kept[0] : nullptr, s.vectors,
-                     new_max.data(), max.data(), sum.data(), alpha.data()});
+                     new_max.data(), max.data(), sum.data(), alpha.data(), reach.data()});
     for (index_t lane = 0; lane < s.vectors * kernels.width; ++lane) {
       const auto at = static_cast<std::size_t>(lane);
       T part[8] = {};
-      for (index_t n = 0; n < keys; ++n) {
+      for (index_t n = 0; n < reach.of(lane); ++n) {
         T p = row_exp(given[static_cast<std::size_t>(n * s.lanes + lane)] - new_max[lane]);
         part[(first + n) % 8] += p;
         if (has_dropout && !bit_of(kept[n], lane)) p = 0;
@@ -168,7 +188,13 @@ TEST(Accumulate, leaves_a_hidden_pair_out_whatever_its_value) {
     Guarded<T> p = s.ordinary(keys), v = s.numbers(keys * d_v), alpha = s.ordinary(1);
     Guarded<T> a = s.panel(d_v);
     const bool has_alpha = s.random.one_in(2), has_mask = s.random.one_in(2);
-    const Guarded<std::uint32_t> allowed = s.bits(keys);
+    const bool is_first = s.random.one_in(3);
+    Guarded<std::uint32_t> allowed = s.bits(keys);
+    const Reach reach(s, keys);
+    for (index_t n = 0; n < keys; ++n) {  // the mask hides what is out of reach
+      for (index_t lane = 0; lane < s.vectors * kernels.width; ++lane)
+        if (n >= reach.of(lane)) allowed[n] &= ~(std::uint32_t{1} << lane);
+    }
     const std::vector<T> before(a.data(), a.data() + d_v * s.lanes);
     kernels.accumulate({p.data(),
                         keys,
@@ -177,17 +203,39 @@ TEST(Accumulate, leaves_a_hidden_pair_out_whatever_its_value) {
                         has_alpha ? alpha.data() : nullptr,
                         has_mask ? &allowed[0] : nullptr,
                         s.vectors,
-                        a.data()});
+                        a.data(),
+                        reach.data(),
+                        is_first});
     for (index_t lane = 0; lane < s.vectors * kernels.width; ++lane)
       for (index_t d = 0; d < d_v; ++d) {
         T x = before[static_cast<std::size_t>(d * s.lanes + lane)];
         if (has_alpha) x = x * alpha[lane];
-        for (index_t n = 0; n < keys; ++n) {
+        if (is_first) x = 0;
+        for (index_t n = 0; n < reach.of(lane); ++n) {
           if (!has_mask || bit_of(allowed[n], lane))
             x = fused(v[n * d_v + d], p[n * s.lanes + lane], x);
         }
         ASSERT_TRUE(same(a[d * s.lanes + lane], x)) << "element " << d << ", lane " << lane;
       }
+  });
+}
+
+TEST(Finite, is_false_where_one_element_is_not) {
+  for_stages([]<class T>(const Kernels<T>& kernels, std::uint64_t seed) {
+    Stage<T> s(kernels, seed);
+    const index_t count = s.random.between(1, 40), size = s.random.between(1, 130);
+    const index_t step = s.random.between(1, 2), row = size * step;
+    Guarded<T> rows(count * row - step + 1, s.edge());
+    using Limits = std::numeric_limits<T>;
+    for (index_t n = 0; n < count * row - step + 1; ++n)  // what lies between is not asked for
+      rows[n] = n % step == 0 ? Limits::max() : Limits::infinity();
+    const auto ask = [&] { return kernels.are_finite({rows.data(), row, step}, count, size); };
+    EXPECT_TRUE(ask());
+    T& x = rows[s.random.below(count) * row + s.random.below(size) * step];
+    for (const T bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
+      x = bad;
+      EXPECT_FALSE(ask()) << bad;
+    }
   });
 }
 
