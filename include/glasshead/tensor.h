@@ -110,7 +110,7 @@ class Tensor {
 
   Tensor() = default;
   explicit Tensor(const Shape& shape) : shape_(shape), size_(1) {
-    for (index_t extent : shape) size_ *= extent;
+    for (const index_t extent : shape) size_ *= extent;
     const auto count = static_cast<std::size_t>(size_);
     data_.reset(static_cast<T*>(::operator new(count * sizeof(T), kAlignment)));
     for (std::size_t n = 0; n < count; ++n) new (data_.get() + n) T{};

@@ -49,9 +49,8 @@ std::array<index_t, 4> shape_of_term(const Bias::Term& term) {
   if (const auto* t5 = std::get_if<Bias::T5>(&term)) return {1, 1, t5->buckets, t5->heads};
   std::array<index_t, 4> shape{1, 1, 1, 1};
   if (const auto* dense = std::get_if<Bias::Dense>(&term)) {
-    for (int n = 0; n < dense->values.rank; ++n)
-      shape[static_cast<std::size_t>(4 - dense->values.rank + n)] =
-          dense->values.shape[static_cast<std::size_t>(n)];
+    const auto rank = static_cast<std::size_t>(dense->values.rank);
+    for (std::size_t n = 0; n < rank; ++n) shape[4 - rank + n] = dense->values.shape[n];
   }
   return shape;
 }

@@ -98,8 +98,8 @@ class Backward {
     for_allowed([&](index_t j, std::size_t at) {
       const bool is_dropped = dropout.p > 0 && dropped(dropout.seed, {b, h, i, j}, dropout.p);
       kept_[at] = is_dropped ? 0.0 : dropout.p > 0 ? 1.0 / (1.0 - dropout.p) : 1.0;
-      const Strided<E> v = value(b, g, j);
-      d_weights_[at] = kept_[at] * dot<double>(d_out_.data(), v, d_v_);
+      const double product = dot<double>(d_out_.data(), value(b, g, j), d_v_);
+      d_weights_[at] = kept_[at] * product;
       const double weight = row_.weights[at] * kept_[at];
       for (std::size_t d = 0; d < d_out_.size(); ++d) dv_.row(j)[d] += weight * d_out_[d];
     });
