@@ -49,7 +49,9 @@ coverage: setup
 format:
 	@git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 
-lint: dev
+# The compile commands and the generated headers are there once it is configured.
+lint: setup
+	@cmake --preset dev >/dev/null
 	@tools/lint.sh build/dev
 
 bench-compare: setup
