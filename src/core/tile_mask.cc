@@ -247,7 +247,7 @@ void hide_by_rule(const RuleMap& map, const PanelRows& rows, KeyRange keys, Hidd
   }
   if (partly == 0) return;
   hidden.need_planes();
-  for (int octet = 0; octet < 4; ++octet) {
+  for (index_t octet = 0; octet < 4; ++octet) {
     if ((partly >> (8 * octet) & 0xff) != 0) hide_octet(out + 8 * octet, hidden.plane[octet]);
   }
 }
