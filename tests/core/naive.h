@@ -87,24 +87,35 @@ inline index_t naive_t5_bucket(index_t relative, const Bias::T5& t5) {
   return bucket + std::min(buckets - 1, exact + static_cast<index_t>(large + 1e-12L));
 }
 
+// One term of a bias.
+template <class R>
+R naive_term(const Attention& call, const Bias::Term& term, const std::array<index_t, 4>& at) {
+  const index_t p = naive_position(call, at[2]), j = at[3];
+  if (const auto* alibi = std::get_if<Bias::Alibi>(&term)) {
+    const auto slope = static_cast<R>(alibi->slopes[static_cast<std::size_t>(at[1])]);
+    return alibi->form == Bias::AlibiForm::distance ? -slope * static_cast<R>(std::abs(p - j))
+                                                    : slope * static_cast<R>(j);
+  }
+  if (const auto* t5 = std::get_if<Bias::T5>(&term)) {
+    const index_t bucket = naive_t5_bucket(j - p, *t5);
+    return static_cast<R>(t5->table[static_cast<std::size_t>(bucket * t5->heads + at[1])]);
+  }
+  return static_cast<R>(naive_element(std::get<Bias::Dense>(term).values, at));
+}
+
 template <class R>
 R naive_bias(const Attention& call, index_t b, index_t h, index_t i, index_t j) {
-  const index_t p = naive_position(call, i);
   R sum = 0;
-  for (const Bias::Term& term : call.options.bias.terms()) {
-    if (const auto* alibi = std::get_if<Bias::Alibi>(&term)) {
-      const auto slope = static_cast<R>(alibi->slopes[static_cast<std::size_t>(h)]);
-      sum += alibi->form == Bias::AlibiForm::distance ? -slope * static_cast<R>(std::abs(p - j))
-                                                      : slope * static_cast<R>(j);
-    } else if (const auto* t5 = std::get_if<Bias::T5>(&term)) {
-      const index_t bucket = naive_t5_bucket(j - p, *t5);
-      sum += static_cast<R>(t5->table[static_cast<std::size_t>(bucket * t5->heads + h)]);
-    } else if (const auto* dense = std::get_if<Bias::Dense>(&term)) {
-      sum += static_cast<R>(naive_element(dense->values, {b, h, i, j}));
-    }
-  }
+  for (const Bias::Term& term : call.options.bias.terms())
+    sum += naive_term<R>(call, term, {b, h, i, j});
   return sum;
 }
+
+// Two ways to write the same three passes, both found in programs: they round differently.
+enum class Form : std::uint8_t {
+  product_scaled,  // scale * (q . k); sums from the first term to the last
+  query_scaled,    // (scale * q) . k; sums from the last term to the first
+};
 
 template <class R>
 struct Naive {
@@ -125,8 +136,10 @@ struct Naive {
 
 // One row; scores come in, out and lse go to `result`.
 template <class R>
-void naive_row(const Attention& call, std::array<index_t, 3> at, Naive<R>& result) {
+void naive_row(const Attention& call, std::array<index_t, 3> at, Form form, Naive<R>& result) {
   const auto [b, h, i] = at;
+  const bool scales_query = form == Form::query_scaled;
+  const auto nth = [&](index_t n, index_t count) { return scales_query ? count - 1 - n : n; };
   const index_t g = h / (call.q.shape[1] / call.k.shape[1]);
   const auto& options = call.options;
   const R scale = options.scale ? static_cast<R>(*options.scale)
@@ -141,9 +154,12 @@ void naive_row(const Attention& call, std::array<index_t, 3> at, Naive<R>& resul
     allowed[n] = naive_allowed(call, b, h, i, j);
     if (!allowed[n]) continue;
     R s = 0;
-    for (index_t d = 0; d < call.q.shape[3]; ++d)
-      s += static_cast<R>(call.q(b, h, i, d)) * static_cast<R>(call.k(b, g, j, d));
-    s *= scale;
+    for (index_t e = 0; e < call.q.shape[3]; ++e) {
+      const index_t d = nth(e, call.q.shape[3]);
+      const R q = static_cast<R>(call.q(b, h, i, d)) * (scales_query ? scale : R(1));
+      s += q * static_cast<R>(call.k(b, g, j, d));
+    }
+    if (!scales_query) s *= scale;
     if (options.softcap > 0) {
       const auto cap = static_cast<R>(options.softcap);
       s = cap * std::tanh(s / cap);
@@ -153,12 +169,14 @@ void naive_row(const Attention& call, std::array<index_t, 3> at, Naive<R>& resul
   }
   R sum = 0;
   if (!options.sinks.empty()) sum += std::exp(sink - max);
-  for (std::size_t n = 0; n < score.size(); ++n) {
+  for (index_t j = 0; j < result.kv_len; ++j) {
+    const auto n = static_cast<std::size_t>(nth(j, result.kv_len));
     score[n] = allowed[n] ? std::exp(score[n] - max) : R(0);
     sum += score[n];
   }
   result.lse[result.row(b, h, i)] = sum > 0 ? max + std::log(sum) : max;
-  for (index_t j = 0; j < result.kv_len; ++j) {
+  for (index_t m = 0; m < result.kv_len; ++m) {
+    const index_t j = nth(m, result.kv_len);
     const auto n = static_cast<std::size_t>(j);
     if (!allowed[n]) continue;
     R w = score[n] / sum;
@@ -173,7 +191,7 @@ void naive_row(const Attention& call, std::array<index_t, 3> at, Naive<R>& resul
 }
 
 template <class R>
-Naive<R> naive_attention(const Attention& call) {
+Naive<R> naive_attention(const Attention& call, Form form = Form::product_scaled) {
   const auto& s = call.q.shape;
   Naive<R> result;
   result.shape = {s[0], s[1], s[2], call.v.shape[3]};
@@ -184,7 +202,7 @@ Naive<R> naive_attention(const Attention& call) {
   result.lse.assign(rows, R(0));
   for (index_t b = 0; b < s[0]; ++b)
     for (index_t h = 0; h < s[1]; ++h)
-      for (index_t i = 0; i < s[2]; ++i) naive_row<R>(call, {b, h, i}, result);
+      for (index_t i = 0; i < s[2]; ++i) naive_row<R>(call, {b, h, i}, form, result);
   return result;
 }
 

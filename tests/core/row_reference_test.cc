@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "accuracy_tally.h"
+#include "error_bound.h"
 #include "kernels/arithmetic.h"
 #include "kernels/random_rows.h"
 
@@ -304,85 +306,66 @@ TEST(RowReference, takes_any_strides) {
   EXPECT_NEAR(result.out[0], 5 + 1 / (1 + std::exp(3.0)), 1e-6);  // the other score is 5
 }
 
-// One row by the formula in three passes, everything in R.
-template <class R, class T>
-struct ThreePasses {
-  std::vector<R> out, size;  // size[d]: sum of |w v_d|
-  R lse = 0;
+// The rows as a call of one head.
+template <class T>
+Attention attention_of(const Rows<T>& rows) {
+  const auto block = [](const std::vector<T>& x, index_t length, index_t size) {
+    return Block({1, 1, length, size}, std::vector<double>(x.begin(), x.end()));
+  };
+  Attention call{block(rows.q, rows.rows, rows.d_k),
+                 block(rows.k, rows.kv_len, rows.d_k),
+                 block(rows.v, rows.kv_len, rows.d_v),
+                 {}};
+  const std::vector<index_t> pairs{rows.rows, rows.kv_len};
+  call.options.scale = rows.scale;
+  call.options.softcap = static_cast<double>(rows.softcap);
+  call.options.mask = mask_of(pairs, {rows.allowed.begin(), rows.allowed.end()});
+  if (rows.has_bias)
+    call.options.bias = bias_of(pairs, {rows.bias.begin(), rows.bias.end()}, dtype_of<T>());
+  return call;
+}
 
-  ThreePasses(const Rows<T>& rows, index_t i) {
-    std::vector<R> score;
-    R max = -std::numeric_limits<R>::infinity();
-    for (index_t j = 0; j < rows.kv_len; ++j) {
-      R s = 0;
-      for (index_t e = 0; e < rows.d_k; ++e)
-        s += static_cast<R>(rows.q[at(i, e, rows.d_k)]) * static_cast<R>(rows.scale) *
-             static_cast<R>(rows.k[at(j, e, rows.d_k)]);
-      const R cap = static_cast<R>(rows.softcap);
-      if (rows.softcap > 0) s = cap * std::tanh(s / cap);
-      if (rows.has_bias) s += static_cast<R>(rows.bias[at(i, j, rows.kv_len)]);
-      if (rows.allowed[at(i, j, rows.kv_len)] == 0) s = -std::numeric_limits<R>::infinity();
-      score.push_back(s);
-      max = std::max(max, s);
-    }
-    R sum = 0;
-    for (R& s : score) sum += s = std::exp(s - max);
-    lse = max + std::log(sum);
-    for (index_t d = 0; d < rows.d_v; ++d) {
-      out.push_back(0);
-      size.push_back(0);
-      for (index_t j = 0; j < rows.kv_len; ++j) {
-        if (rows.allowed[at(i, j, rows.kv_len)] == 0) continue;
-        const R term =
-            score[static_cast<std::size_t>(j)] / sum * static_cast<R>(rows.v[at(j, d, rows.d_v)]);
-        out.back() += term;
-        size.back() += std::fabs(term);
-      }
-    }
-  }
-  static std::size_t at(index_t i, index_t j, index_t width) {
-    return static_cast<std::size_t>(i * width + j);
-  }
-};
-
-// The accuracy bar: the error, rms over a row, is at most twice that of plain attention in T, plus
-// 4 u sum |w v|. Rows of at least 16 values: over fewer, plain attention's own error may by luck be
-// far below what is usual.
+// Up to 2,000 keys. Every number is within what rounding can do at worst; nearer to the exact row
+// than plain attention is it over all rows together (fused_accuracy_test.cc has thousands: a call's
+// rows have the bits of this function).
 template <class T>
 void expect_accurate(std::uint64_t first_seed) {
-  constexpr long double kUnit = std::numeric_limits<T>::epsilon() / 2;
-  int rows_seen = 0;
+  constexpr long double u = std::numeric_limits<T>::epsilon() / 2;
+  Tally tally;
   for (std::uint64_t seed = first_seed; seed < first_seed + 300; ++seed) {
     Rows<T> rows = random_rows<T>(seed, {3, 2000, 24});
     if (rows.has_dropout) continue;
-    rows.d_v += 16;
     Random random(seed);  // the formula is for finite numbers, hidden ones too
     rows.q = random_numbers<T>(random, rows.rows * rows.d_k, Numbers::normal);
     rows.k = random_numbers<T>(random, rows.kv_len * rows.d_k, Numbers::normal);
     rows.v = random_numbers<T>(random, rows.kv_len * rows.d_v, Numbers::normal);
     if (rows.has_bias)
       rows.bias = random_numbers<T>(random, rows.rows * rows.kv_len, Numbers::whole);
+    const Attention call = attention_of(rows);
+    const Naive<long double> exact = naive_attention<long double>(call);
+    const Naive<T> plain = naive_attention<T>(call);
     for (index_t i = 0; i < rows.rows; ++i) {
       const RowReference<T> ours = reference_of(rows, i);
       if (ours.sum == 0) continue;
-      const ThreePasses<long double, T> exact(rows, i);
-      const ThreePasses<T, T> plain(rows, i);
-      long double our_error = 0, plain_error = 0, size = 0;
+      const RowBound bound = error_bound<T>(call, exact, {0, 0, i});
+      long double error = 0, plain_error = 0, size = 0;
       for (std::size_t d = 0; d < ours.out.size(); ++d) {
-        our_error += std::pow(static_cast<long double>(ours.out[d]) - exact.out[d], 2.0L);
-        plain_error += std::pow(static_cast<long double>(plain.out[d]) - exact.out[d], 2.0L);
-        size += exact.size[d] * exact.size[d];
+        const long double x = exact.out_at(0, 0, i, static_cast<index_t>(d));
+        EXPECT_LE(std::fabs(ours.out[d] - x), bound.out[d])
+            << "seed " << seed << ", row " << i << ", " << d;
+        error += std::pow(ours.out[d] - x, 2.0L);
+        plain_error += std::pow(plain.out_at(0, 0, i, static_cast<index_t>(d)) - x, 2.0L);
+        size += bound.size[d] * bound.size[d];
       }
-      EXPECT_LE(std::sqrt(our_error), 2 * std::sqrt(plain_error) + 4 * kUnit * std::sqrt(size))
+      EXPECT_LE(std::fabs(ours.lse - exact.lse_at(0, 0, i)), bound.lse)
           << "seed " << seed << ", row " << i;
-      const long double far = std::fabs(static_cast<long double>(ours.lse) - exact.lse);
-      const long double plain_far = std::fabs(static_cast<long double>(plain.lse) - exact.lse);
-      EXPECT_LE(far, 2 * plain_far + 4 * kUnit * (1 + std::fabs(exact.lse)))
-          << "seed " << seed << ", row " << i;
-      ++rows_seen;
+      tally.add(std::sqrt(error), std::sqrt(plain_error), u * std::sqrt(size));
     }
   }
-  EXPECT_GT(rows_seen, 200);
+  EXPECT_GT(tally.rows, 200);
+  // Plain attention sums up to 2,000 keys one after the other. 0.82 to 0.88 with other seeds; 0.94
+  // with an exp that errs by 3.7 ulp.
+  EXPECT_LT(tally.ratio(), 0.92);
 }
 TEST(RowReference, is_as_accurate_as_promised_in_float) { expect_accurate<float>(1); }
 TEST(RowReference, is_as_accurate_as_promised_in_double) { expect_accurate<double>(1000); }
