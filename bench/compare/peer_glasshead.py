@@ -66,8 +66,8 @@ def _attend(case, threads):
 def _cache(case, threads):
     del threads
     peer.forward_only(case)
-    return _prepared(case, KV_TYPES[case.row.dtype], f"keys and values in a KvCache (contiguous, {case.row.dtype}) that was filled before the time "
-                     "begins; queries as given, the result is f32")
+    return _prepared(case, KV_TYPES[case.row.dtype], "keys and values in a KvCache (contiguous, of the row's type), filled before the time begins; "
+                     "queries as given, the result is f32")
 
 
 OPERATORS = {
