@@ -7,13 +7,15 @@
 #include "cli/command.h"
 #include "cli/explain.h"
 #include "cli/values.h"
+#include "glasshead/attention_weights.h"
 
 namespace glasshead::cli {
 namespace {
 
 struct AttendArgs {
   AttentionArgs attention;
-  std::string out, lse, row_max, row_sum, weights, d_out, dq, dk, dv;
+  std::string out, lse, row_max, row_sum, weights, top_keys, top_weights, d_out, dq, dk, dv;
+  std::optional<std::string> top_k;
   bool has_backward = false, has_explain = false;
 };
 
@@ -34,6 +36,8 @@ class Results {
     add("--row-max", "row_max", args.row_max);
     add("--row-sum", "row_sum", args.row_sum);
     add("--weights", "weights", args.weights);
+    add("--top-keys", "top_keys", args.top_keys);
+    add("--top-weights", "top_weights", args.top_weights);
     add("--dq", "dq", args.dq);
     add("--dk", "dk", args.dk);
     add("--dv", "dv", args.dv);
@@ -48,8 +52,8 @@ class Results {
     return nullptr;
   }
 
-  // Type and shape of each; no memory yet.
-  void plan(const AttentionCall& call) {
+  // Type and shape of each; no memory yet. Of each row the `top` largest weights.
+  void plan(const AttentionCall& call, index_t top) {
     const ConstTensor<4> q = call.q_view(), k = call.k_view(), v = call.v_view();
     // Weights and row states are kept as they are computed, not rounded to bf16 or f16.
     const DType compute = q.dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -64,6 +68,8 @@ class Results {
     for (const char* name : {"lse", "row_max", "row_sum"})
       set(name, compute, rows, rank > 0 ? rank - 1 : 0);
     set("weights", compute, with(k.shape[2]), rank);
+    set("top_keys", DType::i64, with(top), rank);
+    set("top_weights", compute, with(top), rank);
     set("dq", q.dtype, call.q.shape, rank);
     set("dk", q.dtype, call.k.shape, call.k.shape.size());
     set("dv", q.dtype, call.v.shape, call.v.shape.size());
@@ -109,6 +115,21 @@ void run_weights(const AttentionCall& call, FileTensor& weights) {
                     writable<4>(weights));
 }
 
+// Keys and weights come together: the one that was not asked for goes nowhere.
+void run_top(const AttentionCall& call, index_t top, Results& results) {
+  FileTensor* keys = results.find("top_keys");
+  FileTensor* weights = results.find("top_weights");
+  if (keys == nullptr && weights == nullptr) return;
+  const ConstTensor<4> q = call.q_view();
+  const std::vector<index_t> shape{q.shape[0], q.shape[1], q.shape[2], top};
+  FileTensor unused = keys == nullptr      ? make_tensor(DType::i64, shape)
+                      : weights == nullptr ? make_tensor(DType::f64, shape)
+                                           : FileTensor{};
+  top_weights(q, call.k_view(), {}, call.options, {0, q.shape[1], 0, q.shape[2]},
+              writable<4>(keys != nullptr ? *keys : unused),
+              writable<4>(weights != nullptr ? *weights : unused));
+}
+
 void run_backward(const AttentionCall& call, const FileTensor& d_out, Results& results) {
   FileTensor dq = make_tensor(call.q.dtype, call.q.shape);
   FileTensor dk = make_tensor(call.q.dtype, call.k.shape);
@@ -119,6 +140,24 @@ void run_backward(const AttentionCall& call, const FileTensor& d_out, Results& r
   };
   attend_backward(d_out.view<4>("--d-out"), call.q_view(), call.k_view(), call.v_view(),
                   {target("dq", dq), target("dk", dk), target("dv", dv)}, call.options);
+}
+
+// The number of --top-k, 0 without; it and its files need each other.
+index_t read_top(const AttendArgs& args, std::vector<Problem>& problems) {
+  const bool has_file = !args.top_keys.empty() || !args.top_weights.empty();
+  if (!args.top_k) {
+    if (has_file)
+      problems.push_back({"--top-k", "missing; --top-keys and --top-weights go with --top-k N"});
+    return 0;
+  }
+  if (!has_file)
+    problems.push_back({"--top-k", "no file for it; give --top-keys or --top-weights FILE"});
+  const std::optional<index_t> top = parse_integer(*args.top_k);
+  if (!top || *top < 1) {
+    problems.push_back({"--top-k", *args.top_k + ": must be a whole number, at least 1"});
+    return 0;
+  }
+  return *top;
 }
 
 std::vector<index_t> out_shape(const AttentionCall& call) {
@@ -190,13 +229,14 @@ void run(const AttendArgs& args) {
   Results results(args);
   check_paths(results.outputs(), problems);
   check_backward(args, problems);
+  const index_t top = read_top(args, problems);
   AttentionCall call;
   const bool is_loaded = load_call(args.attention, call, problems);
   std::optional<FileTensor> d_out;
   if (!args.d_out.empty()) d_out = load_tensor("--d-out", args.d_out, 4, problems);
   if (!is_loaded) refuse(std::move(problems));
   if (d_out) check_d_out(*d_out, call, problems);
-  results.plan(call);
+  results.plan(call, top);
   check_results(call, results.outputs(), problems);
   if (!problems.empty()) refuse(std::move(problems));
   results.allocate();
@@ -215,6 +255,7 @@ void run(const AttendArgs& args) {
       results.find("row_sum") != nullptr)
     run_forward(call, results, out);
   if (FileTensor* weights = results.find("weights")) run_weights(call, *weights);
+  run_top(call, top, results);
   if (args.has_backward) run_backward(call, *d_out, results);
   if (is_printed) write_result("", rows_text("out", printed));
   write_outputs(std::move(results.outputs()));
@@ -240,6 +281,16 @@ void add(CLI::App& command, int&) {
   file("--row-sum", args->row_sum, "Write each row's sum of exp(score - max)");
   file("--weights", args->weights,
        "Write softmax's weights, before dropout [batch, heads, q_len, kv_len]");
+  command
+      .add_option("--top-k", args->top_k,
+                  "Of each row the N largest weights: with --top-keys, --top-weights")
+      ->type_name("N")
+      ->group(outputs);
+  file("--top-keys", args->top_keys,
+       "Write the keys of the N largest, largest first [batch, heads, q_len, N]; -1 where a row "
+       "has fewer");
+  file("--top-weights", args->top_weights,
+       "Write the N largest themselves; 0 where a row has fewer");
   const char* gradients = "Gradients";
   command.add_flag("--backward", args->has_backward, "Compute gradients from --d-out")
       ->group(gradients);
@@ -265,6 +316,9 @@ const Command kAttend{
     "# one file with q, k and v; causal; out, lse and weights into one file\n"
     "glasshead attend --qkv qkv.safetensors --causal -o r.safetensors --lse r.safetensors "
     "--weights r.safetensors\n"
+    "# which 8 keys each row looks at most, and their weights\n"
+    "glasshead attend --qkv qkv.safetensors --causal --top-k 8 --top-keys keys.npy --top-weights "
+    "w.npy\n"
     "# decoding: the one new query stands at the last of the cached keys\n"
     "glasshead attend --q q.npy --k cache.safetensors:k --v cache.safetensors:v --causal=end "
     "--window 127,0 -o out.npy\n"

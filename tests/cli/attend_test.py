@@ -45,6 +45,22 @@ class Results(Small):
         self.close(self.attend(output="row-max"), [math.sqrt(0.5)] * 2, 1e-15)
         self.close(self.attend(output="row-sum"), [2 + math.exp(-math.sqrt(0.5))] * 2, 1e-15)
 
+    def test_the_largest_weights_of_each_row_and_their_keys(self):
+        # Of equal weights the lower key comes first; row 0 sees one key, row 1 two.
+        self.run_command("attend", *self.inputs, "--top-k", "2", "--top-keys", "r.safetensors",
+                         "--top-weights", "r.safetensors")
+        stored = read_safetensors(self.path("r.safetensors"))
+        self.assertEqual({name: (dtype, shape) for name, (dtype, shape, _) in stored.items()},
+                         {"top_keys": ("I64", [2, 2]), "top_weights": ("F64", [2, 2])})
+        self.assertEqual(self.attend("--top-k", "2", output="top-keys"), [[0, 2], [1, 2]])
+        self.close(self.attend("--top-k", "2", output="top-weights"), [[WEIGHTS[0][0]] * 2] * 2)
+        causal = ("--causal=start", "--top-k", "3")
+        self.assertEqual(self.attend(*causal, output="top-keys"), [[0, -1, -1], [1, 0, -1]])
+        # Scores 0 and 1 over sqrt 2.
+        e = math.exp(math.sqrt(0.5))
+        self.close(self.attend(*causal, output="top-weights"),
+                   [[1, 0, 0], [e / (1 + e), 1 / (1 + e), 0]])
+
     def test_without_an_output_the_rows_are_printed(self):
         result = self.run_command("attend", *self.inputs)
         lines = result.out.splitlines()
@@ -385,7 +401,18 @@ class Refusals(Small):
         for flag in ("-o", "--lse", "--weights"):
             self.assertIn("is empty", self.refused("attend", *self.inputs, flag, ""))
         self.assertIn("is empty", self.refused("attend", *self.inputs, "--backward", "--d-out", ""))
+        for flag in ("--top-keys", "--top-weights"):
+            self.assertIn("is empty", self.refused("attend", *self.inputs, "--top-k", "1", flag, ""))
         self.assertIn("stray: not expected here", self.refused("attend", *self.inputs, "stray"))
+
+    def test_top_k_and_its_files_need_each_other(self):
+        self.assertIn("--top-k: missing; --top-keys and --top-weights go with --top-k N",
+                      self.refused("attend", *self.inputs, "--top-keys", "t.npy"))
+        self.assertIn("--top-k: no file for it; give --top-keys or --top-weights FILE",
+                      self.refused("attend", *self.inputs, "--top-k", "2"))
+        for wrong in ("0", "-1", "two", "1.5"):
+            said = self.refused("attend", *self.inputs, "--top-k=" + wrong, "--top-keys", "t.npy")
+            self.assertIn(f"--top-k: {wrong}: must be a whole number, at least 1", said)
 
     def test_a_refused_call_writes_nothing(self):
         self.refused("attend", *self.inputs, "-o", "r.npy", "--softcap", "-1")
