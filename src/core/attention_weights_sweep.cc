@@ -1,7 +1,10 @@
 #include "core/attention_weights_sweep.h"
 
 #include <bit>
+#include <cmath>
 #include <limits>
+
+#include "core/scale.h"
 
 namespace glasshead {
 namespace {
@@ -30,8 +33,7 @@ WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, inde
       head_group_(call.q.shape[1] / call.k.shape[1]),
       kv_(keys_of(call.k)),
       plan_(call.options, shape_),
-      scale_(call.options.scale ? *call.options.scale
-                                : 1.0 / std::sqrt(static_cast<double>(call.q.shape[3]))),
+      scale_(scale_of(call.options, call.q.shape[3])),
       levels_(levels_for(call.k.shape[2])),
       group_rows_(kPanelsOfGroup * kernels_.lanes) {
   const RowRange& range = call.range;
@@ -160,12 +162,8 @@ void WeightSweep<T>::Room::take_state(Panel& panel, const T* max, const T* sum, 
 template <class T>
 KeyRange WeightSweep<T>::Room::range_of_group() const {
   KeyRange all;
-  for (index_t n = 0; n < panels_used_; ++n) {
-    const KeyRange& keys = panels_[static_cast<std::size_t>(n)].keys;
-    if (keys.is_empty()) continue;
-    all = all.is_empty() ? keys
-                         : KeyRange{std::min(all.begin, keys.begin), std::max(all.end, keys.end)};
-  }
+  for (index_t n = 0; n < panels_used_; ++n)
+    all = united(all, panels_[static_cast<std::size_t>(n)].keys);
   return all;
 }
 

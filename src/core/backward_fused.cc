@@ -5,49 +5,31 @@
 //     S^T = K Q^T,  dP^T = V dO^T  ->  P^T, dS^T         dQ^T += K^T dS^T
 //                                                       dV += P^T dO,  dK += dS^T Q
 //
-// Where there are heads enough for the threads, an item is a kv head of one batch entry and makes
-// all three (five products). Where there aren't, items are runs of rows that make dq, and runs of
-// key blocks that make dk and dv (seven products). Each number is a chain over the same rows or
-// keys in the same order either way.
+// backward_cut.h says what the items are. Each number is a chain over the same rows or keys in the
+// same order, however they are cut.
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <tuple>
-#include <type_traits>
 
 #include "base/random.h"
+#include "core/backward_cut.h"
 #include "core/backward_rows.h"
+#include "core/backward_store.h"
 #include "core/bias_gradients.h"
 #include "core/context_impl.h"
 #include "core/fused.h"
 #include "core/rows.h"
+#include "core/scale.h"
 #include "core/tile_plan.h"
 
 namespace glasshead {
 namespace {
 
-constexpr index_t kRowsOfGroup = 96;    // rows whose sums over dk and dv stay in registers
-constexpr index_t kItemsPerThread = 4;  // enough for threads to end together
-
-index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
-
-struct BackwardItem {
-  PackedRows rows;
-  index_t block_begin = 0, block_end = 0;  // of 128 keys
-  bool wants_dq = false, wants_dk_dv = false;
-  index_t bias_part = -1;  // >= 0: wants the gradient of the bias, and nothing else
-  double cost = 0;
-};
-
-// Keys [begin, end).
-struct Interval {
-  index_t begin, end;
-};
+constexpr index_t kRowsOfGroup = 96;  // rows whose sums over dk and dv stay in registers
 
 // Where the tiles of a block begin and end: between two neighbours every panel has all keys or
 // none.
 template <class T>
-std::vector<Interval> intervals_of(RowGroup<T>& group) {
+std::vector<KeyRange> intervals_of(RowGroup<T>& group) {
   std::vector<index_t> edges;
   for (index_t p = 0; p < group.used(); ++p) {
     const KeyRange keys = group.panel(p).keys;
@@ -57,7 +39,7 @@ std::vector<Interval> intervals_of(RowGroup<T>& group) {
   }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-  std::vector<Interval> list;
+  std::vector<KeyRange> list;
   for (std::size_t n = 1; n < edges.size(); ++n) list.push_back({edges[n - 1], edges[n]});
   return list;
 }
@@ -71,16 +53,17 @@ class BackwardRun {
         kernels_(kernels_of<T>(context_)),
         shape_{call.q.shape[0], call.q.shape[1], call.q.shape[2], call.kv_len},
         plan_(call.options, shape_),
-        scale_(call.options.scale ? *call.options.scale
-                                  : 1.0 / std::sqrt(static_cast<double>(call.q.shape[3]))),
+        scale_(scale_of(call.options, call.q.shape[3])),
         lanes_(kernels_.lanes),
         panels_(std::max<index_t>(1, kRowsOfGroup / lanes_)),
-        blocks_(ceil_div(call.kv_len, kBlock)),
+        blocks_((call.kv_len + kBlock - 1) / kBlock),
         numbers_(call, context_.pool),
         bias_(call.options, shape_, call.gradients.d_bias) {}
 
   void run() {
-    for (const std::vector<BackwardItem>& items : passes()) run_items(items);
+    const BackwardCut cut{plan_, shape_, call_.kv.kv_heads, lanes_, panels_};
+    for (const std::vector<BackwardItem>& items : cut.passes(context_.pool.workers()))
+      run_items(items);
     if (bias_.is_wanted()) run_items(bias_items());
     bias_.store();
     if (call_.gradients.d_sinks.data != nullptr) differentiate_sinks();
@@ -114,56 +97,7 @@ class BackwardRun {
     std::vector<std::uint8_t> finite;  // [blocks] of the keys: 0 unknown, 1 finite, 2 not
   };
 
-  // --- the cut ---
-
-  std::vector<std::vector<BackwardItem>> passes() const {
-    const index_t heads = shape_.batch * call_.kv.kv_heads;
-    const index_t threads = context_.pool.workers();
-    const index_t rows = numbers_.rows();
-    // Rounds of whole heads at five products, or shares of the work at seven.
-    const bool is_whole = 5 * ceil_div(heads, threads) * threads <= 7 * heads;
-    std::vector<BackwardItem> whole, of_rows, of_keys;
-    const index_t step = panels_ * lanes_;
-    index_t run =
-        std::max<index_t>(1, 512 / kBlock);  // blocks of an item: rows are packed for each
-    while (run > 1 && heads * ceil_div(blocks_, run) < kItemsPerThread * threads) run /= 2;
-    for (index_t b = 0; b < shape_.batch; ++b) {
-      for (index_t g = 0; g < call_.kv.kv_heads; ++g) {
-        if (is_whole) {
-          whole.push_back({{b, g, 0, rows}, 0, blocks_, true, true, -1, 0});
-          continue;
-        }
-        for (index_t begin = 0; begin < rows; begin += step)
-          of_rows.push_back(
-              {{b, g, begin, std::min(rows, begin + step)}, 0, blocks_, true, false, -1, 0});
-        for (index_t block = 0; block < blocks_; block += run)
-          of_keys.push_back(
-              {{b, g, 0, rows}, block, std::min(blocks_, block + run), false, true, -1, 0});
-      }
-    }
-    for (std::vector<BackwardItem>* items : {&of_rows, &of_keys}) sort_by_cost(*items);
-    return {whole, of_rows, of_keys};
-  }
-
-  // Longest first; ties in the order of memory.
-  void sort_by_cost(std::vector<BackwardItem>& items) const {
-    for (BackwardItem& item : items) {
-      for (index_t begin = item.rows.begin; begin < item.rows.end; begin += lanes_) {
-        const KeyRange keys =
-            plan_.key_range(panel_rows(item.rows.b, item.rows.g, shape_.heads / call_.kv.kv_heads,
-                                       begin, std::min(item.rows.end, begin + lanes_)));
-        const index_t first = std::max(keys.begin, item.block_begin * kBlock);
-        const index_t last = std::min(keys.end, item.block_end * kBlock);
-        item.cost += static_cast<double>(std::max<index_t>(0, last - first));
-      }
-    }
-    std::sort(items.begin(), items.end(), [](const BackwardItem& x, const BackwardItem& y) {
-      const auto key = [](const BackwardItem& item) {
-        return std::tuple(-item.cost, item.rows.b, item.rows.g, item.rows.begin, item.block_begin);
-      };
-      return key(x) < key(y);
-    });
-  }
+  // --- items ---
 
   std::vector<BackwardItem> bias_items() const {
     std::vector<BackwardItem> items;
@@ -200,8 +134,6 @@ class BackwardRun {
                              });
   }
 
-  // --- an item ---
-
   void run_item(const BackwardItem& item, Room& room) {
     const KeyRange keys{item.block_begin * kBlock, std::min(call_.kv_len, item.block_end * kBlock)};
     if (item.wants_dk_dv) {
@@ -234,9 +166,9 @@ class BackwardRun {
     const index_t step = panels_ * lanes_;
     for (index_t begin = rows.begin; begin < rows.end; begin += step) {
       const PackedRows some{rows.b, rows.g, begin, std::min(rows.end, begin + step)};
-      const KeyRange seen = range_of(some);
+      const KeyRange seen = range_of(plan_, some, shape_.heads / call_.kv.kv_heads, lanes_);
       const index_t first = std::max(item.block_begin, seen.begin / kBlock);
-      const index_t last = std::min(item.block_end, ceil_div(seen.end, kBlock));
+      const index_t last = std::min(item.block_end, (seen.end + kBlock - 1) / kBlock);
       if (!item.wants_dq && (seen.is_empty() || first >= last)) continue;
       room.group.load(call_, numbers_, scale_, some);
       for (index_t p = 0; p < room.group.used(); ++p)
@@ -250,19 +182,6 @@ class BackwardRun {
       }
       if (item.wants_dq) store_queries(room);
     }
-  }
-
-  KeyRange range_of(const PackedRows& rows) const {
-    KeyRange all;
-    const index_t group = shape_.heads / call_.kv.kv_heads;
-    for (index_t begin = rows.begin; begin < rows.end; begin += lanes_) {
-      const KeyRange keys = plan_.key_range(
-          panel_rows(rows.b, rows.g, group, begin, std::min(rows.end, begin + lanes_)));
-      if (keys.is_empty()) continue;
-      all = all.is_empty() ? keys
-                           : KeyRange{std::min(all.begin, keys.begin), std::max(all.end, keys.end)};
-    }
-    return all;
   }
 
   // --- tiles ---
@@ -350,7 +269,7 @@ class BackwardRun {
     if (!item.wants_dk_dv) return;
     const index_t d_k = room.group.padded_d_k(), d_v = room.group.padded_d_v();
     std::vector<OuterPanel<T>> weights(static_cast<std::size_t>(panels_)), scores(weights);
-    for (const Interval& keys : intervals_of(room.group)) {
+    for (const KeyRange& keys : intervals_of(room.group)) {
       index_t count = 0;
       bool skips_zeros = false;
       for (index_t p = 0; p < room.group.used(); ++p) {
@@ -451,17 +370,6 @@ class BackwardRun {
     }
   }
 
-  static void store_row(const T* row, const MutableTensor<4>& to, index_t b, index_t h, index_t i) {
-    const index_t at = b * to.strides[0] + h * to.strides[1] + i * to.strides[2];
-    if (to.dtype == dtype_of<T>()) {
-      T* const direct = static_cast<T*>(to.data) + at;
-      for (index_t d = 0; d < to.shape[3]; ++d) direct[d * to.strides[3]] = row[d];
-      return;
-    }
-    for (index_t d = 0; d < to.shape[3]; ++d)
-      store_element(to.data, to.dtype, at + d * to.strides[3], static_cast<double>(row[d]));
-  }
-
   // d_sink_h = - sum over rows of exp(sink - max) / sum * mean, the batch outside, in f64.
   void differentiate_sinks() {
     const std::vector<double>& sinks = call_.options.sinks;
@@ -492,20 +400,6 @@ class BackwardRun {
   RowNumbers<T> numbers_;
   BiasGradients bias_;
 };
-
-template <int Rank>
-void store_zeros(const MutableTensor<Rank>& tensor) {
-  if (tensor.data == nullptr) return;
-  index_t count = 1;
-  for (const index_t extent : tensor.shape) count *= extent;
-  for (index_t n = 0; n < count; ++n) {
-    auto at = tensor.shape;
-    index_t rest = n;
-    for (std::size_t axis = at.size(); axis-- > 0; rest /= tensor.shape[axis])
-      at[axis] = rest % tensor.shape[axis];
-    tensor.store_at(at, 0.0);
-  }
-}
 
 }  // namespace
 

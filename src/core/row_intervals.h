@@ -26,6 +26,13 @@ struct KeyRange {
   bool is_empty() const { return begin >= end; }
 };
 
+// The smallest range that has the keys of both.
+inline KeyRange united(KeyRange a, KeyRange b) {
+  if (b.is_empty()) return a;
+  if (a.is_empty()) return b;
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
 // Windows may be as wide as index_t allows: their ends stop at the ends of index_t.
 inline index_t saturating_add(index_t a, index_t b) {
   index_t sum = 0;

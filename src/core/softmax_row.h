@@ -8,13 +8,13 @@
 // T is the compute type (float or double), E the element type of q and k. Memory: O(kv_len).
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "core/bias_plan.h"
 #include "core/mask_plan.h"
 #include "core/rows.h"
+#include "core/scale.h"
 #include "glasshead/attention.h"
 
 namespace glasshead {
@@ -46,7 +46,7 @@ struct Call {
         shape{q.shape[0], q.shape[1], q.shape[2], k.shape[2]},
         d_k(q.shape[3]),
         group(k.shape[1] == 0 ? 0 : q.shape[1] / k.shape[1]),
-        scale(given.scale ? *given.scale : 1.0 / std::sqrt(static_cast<double>(d_k))),
+        scale(scale_of(given, d_k)),
         mask(given, shape),
         bias(given, shape) {}
 };

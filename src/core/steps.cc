@@ -1,22 +1,17 @@
 // The list of steps of one attention, and the runner of any list.
 #include "core/steps.h"
 
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/fail.h"
 #include "core/findings.h"
+#include "core/scale.h"
 #include "core/validate.h"
 
 namespace glasshead {
 namespace {
-
-// The default as computed: 0.7071067811865475 for d_k 2.
-double scale_of(const AttentionOptions& options, index_t d_k) {
-  return options.scale ? *options.scale : 1.0 / std::sqrt(static_cast<double>(d_k));
-}
 
 // A mask hides pairs, and so may a dense bias, by entries of -inf.
 bool can_hide(const AttentionOptions& options) {

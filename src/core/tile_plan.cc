@@ -117,12 +117,8 @@ KeyRange TilePlan::key_range(const PanelRows& rows) const {
   const KeyRange last = mask_.intervals().at(rows.b, p.last);
   if (!first.is_empty() && !last.is_empty()) return {first.begin, last.end};
   KeyRange all;
-  for (index_t r = 0; r < rows.count; ++r) {
-    const KeyRange row = mask_.key_range(rows.b, rows.h[r], rows.i[r]);
-    if (row.is_empty()) continue;
-    if (all.is_empty()) all = row;
-    all = {std::min(all.begin, row.begin), std::max(all.end, row.end)};
-  }
+  for (index_t r = 0; r < rows.count; ++r)
+    all = united(all, mask_.key_range(rows.b, rows.h[r], rows.i[r]));
   return all;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/bias_plan.h"
 #include "core/mask_plan.h"
+#include "core/scale.h"
 #include "core/steps.h"
 #include "glasshead/attention.h"
 #include "wire/decimal.h"
@@ -135,8 +136,7 @@ void FusedCheck::compare(const Attention& attention, const TraceTensor& out) {
   const std::vector<double> sizes = run_attend(q, k, absolute(v), options);
   const BiasPlan bias(options, shape);
   const MaskPlan mask(options, shape);
-  const double scale =
-      options.scale ? *options.scale : 1.0 / std::sqrt(static_cast<double>(queries.shape[3]));
+  const double scale = scale_of(options, queries.shape[3]);
   const double smallest = std::max(16.0, 4 * std::sqrt(static_cast<double>(shape.kv_len)));
   const auto width = static_cast<std::size_t>(values.shape[3]);
   std::size_t n = 0;
