@@ -1,6 +1,5 @@
 #include "core/attention_weights_sweep.h"
 
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -17,11 +16,6 @@ KvSource keys_of(const ConstTensor<4>& k) {
       k, ConstTensor<4>(nullptr, k.dtype, {k.shape[0], k.shape[1], k.shape[2], 0}, {0, 0, 0, 0}));
 }
 
-int levels_for(index_t kv_len) {
-  const auto chunks = static_cast<std::uint64_t>((kv_len + kChunk - 1) / kChunk);
-  return static_cast<int>(std::bit_width(chunks <= 1 ? 0 : chunks - 1)) + 1;
-}
-
 }  // namespace
 
 template <class T>
@@ -34,7 +28,7 @@ WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, inde
       kv_(keys_of(call.k)),
       plan_(call.options, shape_),
       scale_(scale_of(call.options, call.q.shape[3])),
-      levels_(levels_for(call.k.shape[2])),
+      levels_(tree_levels((call.k.shape[2] + kChunk - 1) / kChunk)),
       group_rows_(kPanelsOfGroup * kernels_.lanes) {
   const RowRange& range = call.range;
   const index_t step = (group_rows_ + row_step - 1) / row_step * row_step;

@@ -10,7 +10,9 @@
 // free. A state pushed belongs to the tree until it is merged into another or returned.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "kernels/arithmetic.h"
@@ -18,6 +20,12 @@
 namespace glasshead {
 
 inline constexpr int kMissing = -1;
+
+// Of a tree over so many chunks or nodes.
+inline int tree_levels(index_t nodes) {
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(nodes <= 1 ? 0 : nodes - 1))) +
+         1;
+}
 
 class ChunkTree {
  public:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <memory>
 #include <type_traits>
 
@@ -10,6 +9,7 @@
 #include "core/context_impl.h"
 #include "core/panel_work.h"
 #include "core/rows.h"
+#include "core/scale.h"
 
 namespace glasshead {
 namespace {
@@ -87,8 +87,7 @@ class Fused {
         cut_(cut_fused(shape_, call.kv.kv_heads, lanes_, context_.pool.workers(), plans_.list())),
         blocks_((shape_.kv_len + kBlock - 1) / kBlock),
         finite_(shape_.batch * call.kv.kv_heads, blocks_),
-        scale_(call.options.scale ? *call.options.scale
-                                  : 1.0 / std::sqrt(static_cast<double>(call.q.shape[3]))) {
+        scale_(scale_of(call.options, call.q.shape[3])) {
     levels_ = levels_of(cut_, shape_.kv_len);
     if (cut_.nodes > 1) {
       node_size_ = cut_.panels * (call.kv.d_v + 2) * lanes_;
@@ -138,12 +137,7 @@ class Fused {
   void run_item(const FusedItem& item, Room& room) {
     const index_t used = start_panels(item, room);
     KeyRange all;
-    for (index_t p = 0; p < used; ++p) {
-      const KeyRange keys = room.ranges[static_cast<std::size_t>(p)];
-      if (keys.is_empty()) continue;
-      all = all.is_empty() ? keys
-                           : KeyRange{std::min(all.begin, keys.begin), std::max(all.end, keys.end)};
-    }
+    for (index_t p = 0; p < used; ++p) all = united(all, room.ranges[static_cast<std::size_t>(p)]);
     bool has_keys = false;
     for (index_t chunk = item.chunk_begin; chunk < item.chunk_end; ++chunk) {
       const index_t begin = std::max(all.begin, chunk * kChunk);

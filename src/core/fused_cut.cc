@@ -2,6 +2,7 @@
 #include <bit>
 #include <tuple>
 
+#include "core/chunk_tree.h"
 #include "core/fused.h"
 
 namespace glasshead {
@@ -15,26 +16,17 @@ index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
 KeyRange range_of(const TilePlan& plan, const FusedItem& item, index_t group, index_t lanes) {
   KeyRange all;
   for (index_t begin = item.row_begin; begin < item.row_end; begin += lanes) {
-    const KeyRange keys = plan.key_range(
-        panel_rows(item.b, item.g, group, begin, std::min(item.row_end, begin + lanes)));
-    if (keys.is_empty()) continue;
-    all = all.is_empty() ? keys
-                         : KeyRange{std::min(all.begin, keys.begin), std::max(all.end, keys.end)};
+    all = united(all, plan.key_range(panel_rows(item.b, item.g, group, begin,
+                                                std::min(item.row_end, begin + lanes))));
   }
   return all;
-}
-
-// Of a tree over so many nodes.
-int levels_for(index_t nodes) {
-  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(nodes <= 1 ? 0 : nodes - 1))) +
-         1;
 }
 
 }  // namespace
 
 int levels_of(const FusedCut& cut, index_t kv_len) {
   const index_t chunks = cut.node_chunks != 0 ? cut.node_chunks : ceil_div(kv_len, kChunk);
-  return std::max(levels_for(chunks), levels_for(cut.nodes));
+  return std::max(tree_levels(chunks), tree_levels(cut.nodes));
 }
 
 PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t end) {

@@ -38,19 +38,6 @@ Form form_of(index_t rows, const Kernels<T>& kernels) {
   return rows < kernels.rows_below ? Form::rows : Form::panel;
 }
 
-// An array of T that vectors can be loaded from: 64-byte aligned, zeroed.
-template <class T>
-class AlignedArray {
- public:
-  AlignedArray() = default;
-  explicit AlignedArray(index_t size) : tensor_({size}) {}
-  T* data() { return tensor_.data(); }
-  const T* data() const { return tensor_.data(); }
-
- private:
-  Tensor<T, 1> tensor_;
-};
-
 // Room that one worker reuses for every tile.
 template <class T>
 struct TileRoom {

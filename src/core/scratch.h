@@ -1,6 +1,7 @@
 // Room to compute in: aligned so that vectors can be loaded from it, and holding nothing yet.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -23,6 +24,14 @@ class Scratch {
     void operator()(T* data) const { ::operator delete(data, kLine); }
   };
   std::unique_ptr<T, Free> data_;
+};
+
+// The same, zeroed.
+template <class T>
+class AlignedArray : public Scratch<T> {
+ public:
+  AlignedArray() = default;
+  explicit AlignedArray(index_t size) : Scratch<T>(size) { std::fill_n(this->data(), size, T(0)); }
 };
 
 }  // namespace glasshead
