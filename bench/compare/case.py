@@ -100,7 +100,8 @@ def numbers(row):
 def make(row, folder):
     made = numbers(row)
     for name in ("q", "k", "v"):  # zeros cost less, and find no mistake
-        assert numpy.count_nonzero(made[name]) == made[name].size, f"{row.name}: {name} has zeros"
+        zeros = made[name].size - numpy.count_nonzero(made[name])
+        assert zeros <= made[name].size / 100_000, f"{row.name}: {name} has {zeros} zeros"
     expected = reference(row, **made)
     for name, array in made.items():
         numpy.save(folder / f"{name}.npy", array.view(numpy.uint16) if array.dtype.name == "bfloat16" else array)
