@@ -193,44 +193,66 @@ void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args, index_t begin
 
 // --- softmax ---
 
+// One vector's sum over the keys of a block, in eight parts.
+template <class P>
+[[gnu::always_inline]] inline typename P::V sum_of(const typename P::V::T* p, index_t first,
+                                                   index_t keys) {
+  using V = typename P::V;
+  constexpr index_t kLanes = P::kVectors * V::W, kParts = glasshead::kPartialSums;
+  V part[kParts];
+  for (V& x : part) x = V::set1(0);
+  index_t n = 0;
+  const auto one = [&] {
+    V& x = part[(first + n) % kParts];
+    x = V::add(x, V::load(p + n * kLanes));
+    ++n;
+  };
+  while (n < keys && (first + n) % kParts != 0) one();
+  for (; n + kParts <= keys; n += kParts)
+    for (int i = 0; i < kParts; ++i) part[i] = V::add(part[i], V::load(p + (n + i) * kLanes));
+  while (n < keys) one();
+  return V::add(V::add(V::add(part[0], part[4]), V::add(part[2], part[6])),
+                V::add(V::add(part[1], part[5]), V::add(part[3], part[7])));
+}
+
 template <class P, int C>
 void softmax_of(const glasshead::SoftmaxArgs<typename P::V::T>& args) noexcept {
   using V = typename P::V;
   using T = typename V::T;
   constexpr index_t kLanes = P::kVectors * V::W;
-  V max[C], parts[glasshead::kPartialSums][C];
+  V max[C];
   load_all(args.new_max, max);
-  for (auto& part : parts)
-    for (V& sum : part) sum = V::set1(0);
-  const auto add_keys = [&]<int K, int U>(index_t n) {
-    T* at = args.scores + n * kLanes;
-    V p[K * U];
-    for (int i = 0; i < K * U; ++i)
-      p[i] = V::sub(V::load(at + i / U * kLanes + i % U * V::W), max[i % U]);
-    exp_all(p);
-    for (int k = 0; k < K; ++k) {
-      V(&part)[C] = parts[static_cast<std::size_t>(args.first + n + k) % glasshead::kPartialSums];
-      for (int c = 0; c < U; ++c) part[c] = V::add(part[c], p[k * U + c]);
-    }
-    for (int i = 0; i < K * U; ++i) {
-      if (args.kept != nullptr)
-        p[i] = V::keep(p[i], V::set1(0), args.kept[n + i / U] >> (i % U * V::W));
-      V::store(at + i / U * kLanes + i % U * V::W, p[i]);
-    }
-  };
   for_reach<C>(args.reach, args.keys, [&]<int U>(index_t n, index_t end) {
     constexpr int kKeys = (U + 2) / U;  // at least three vectors in step
-    for (; n + kKeys <= end; n += kKeys) add_keys.template operator()<kKeys, U>(n);
-    for (; n < end; ++n) add_keys.template operator()<1, U>(n);
+    const auto exponentials = [&]<int K>(T* at) __attribute__((always_inline)) {
+      V p[K * U];
+      for (int i = 0; i < K * U; ++i)
+        p[i] = V::sub(V::load(at + i / U * kLanes + i % U * V::W), max[i % U]);
+      exp_all(p);
+      for (int i = 0; i < K * U; ++i) V::store(at + i / U * kLanes + i % U * V::W, p[i]);
+    };
+    T* at = args.scores + n * kLanes;
+    for (; n + kKeys <= end; n += kKeys, at += kKeys * kLanes)
+      exponentials.template operator()<kKeys>(at);
+    for (; n < end; ++n, at += kLanes) exponentials.template operator()<1>(at);
   });
   for (int c = 0; c < C; ++c) {
-    const V even = V::add(V::add(parts[0][c], parts[4][c]), V::add(parts[2][c], parts[6][c]));
-    const V odd = V::add(V::add(parts[1][c], parts[5][c]), V::add(parts[3][c], parts[7][c]));
     const V alpha = exp_of(V::sub(V::load(args.max + c * V::W), max[c]));
-    V::store(args.sum + c * V::W, V::fma(V::load(args.sum + c * V::W), alpha, V::add(even, odd)));
+    const V sum = sum_of<P>(args.scores + c * V::W, args.first,
+                            args.reach != nullptr ? args.reach[c] : args.keys);
+    V::store(args.sum + c * V::W, V::fma(V::load(args.sum + c * V::W), alpha, sum));
     V::store(args.max + c * V::W, max[c]);
     V::store(args.alpha + c * V::W, alpha);
   }
+  if (args.kept == nullptr) return;
+  for_reach<C>(args.reach, args.keys, [&]<int U>(index_t n, index_t end) {
+    for (; n < end; ++n) {
+      for (int c = 0; c < U; ++c) {
+        T* const at = args.scores + n * kLanes + c * V::W;
+        V::store(at, V::keep(V::load(at), V::set1(0), args.kept[n] >> (c * V::W)));
+      }
+    }
+  });
 }
 
 // --- weighted sum ---
