@@ -36,10 +36,6 @@ struct TurnArgs {
   index_t lanes;  // a multiple of W: of this panel, which need not be the set's
 };
 
-// Of a causal panel's last keys most lanes see nothing. `reach` [vectors], descending, says so:
-// lanes of vector c and those after it may attend to none of the keys from reach[c] on, which are
-// neither computed nor stored for them (their p is 0). Null: every vector reaches all keys.
-
 // panel[d, r] = rows[r][d * step] * scale for r < count, 0 for the other lanes of `vectors`; the
 // product is made in f64 and rounded once to T. 1 <= count <= vectors * W.
 template <class T>
@@ -50,6 +46,11 @@ struct PackArgs {
   index_t vectors;
   T* panel;  // [size, lanes]
 };
+
+// `reach` of the three kernels below: of a causal panel's last keys most lanes see nothing.
+// Lanes of vector c and those after it may attend to none of the keys from reach[c] on, which are
+// neither computed nor stored for them (their p is 0). [vectors], descending; null: every vector
+// reaches all keys.
 
 // s = sum_d k[n, d] * q[d, lane] with fused multiply-add from 0 in order of d; then, in this order,
 //     s = softcap * tanh(s / softcap)     if softcap > 0
