@@ -1,7 +1,7 @@
 # Two commands: `make demo` builds and shows the main job; `make test` builds and passes every test.
 # Each first installs what is missing (Debian packages, by name; asks for root only then).
 .DELETE_ON_ERROR:
-.PHONY: help demo test build setup dev asan fuzz wasm coverage format lint bench-compare clean
+.PHONY: help demo test build setup dev asan fuzz wasm python test-torch coverage format lint bench-compare clean
 
 help:
 	@echo 'make demo      install what the command needs, build it alone, and trace attention on three tokens'
@@ -9,6 +9,8 @@ help:
 	@echo 'make build     the release tree in build/release, the command in build/release/bin/glasshead'
 	@echo 'make dev       the debug tree with clang-19'
 	@echo 'make wasm      the WebAssembly module in build/wasm/bin'
+	@echo 'make python    the Python wheel in build/wheels, installed and tested in build/python-env'
+	@echo 'make test-torch  the same with PyTorch and transformers from PyPI (5 GB)'
 	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
 	@echo 'make coverage  line coverage of src/ as text'
 	@echo 'make bench-compare  speed, accuracy and memory against PyTorch and others (6.5 GB from PyPI); ARGS="--quick" for a try'
@@ -35,6 +37,12 @@ demo:
 
 test: setup
 	@tools/test.sh
+
+python: setup
+	@tools/python.sh
+
+test-torch: setup
+	@tools/python.sh torch
 
 fuzz: setup
 	cmake --preset fuzz

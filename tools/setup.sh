@@ -12,6 +12,7 @@ packages=(
   libgtest-dev librapidcheck-dev libsimde-dev                                       # test libraries
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 # WebAssembly
   nodejs python3 python3-mpmath groff-base                                         # tests of the module, the command, the man page
+  python3-dev python3-venv                                                         # the Python package
 )
 if [ "${1:-}" != command ] && [ "$(uname -m)" = x86_64 ]; then
   packages+=(g++-aarch64-linux-gnu googletest qemu-user)  # aarch64's kernels, run by an emulator

@@ -1,0 +1,57 @@
+"""Glasshead: exact attention that can be read.
+
+    out = glasshead.scaled_dot_product_attention(query, key, value, is_causal=True)
+    weights = glasshead.attention_weights(query, key, heads=3, rows=-1, is_causal=True)
+    print(glasshead.trace_case("three-tokens-causal"))
+
+Arrays of NumPy, PyTorch and JAX are read where they lie, and results are of the same kind. What is computed, and what
+is promised of it, is docs/conventions.md; `glasshead.torch` has the same with gradients.
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from ._attention import (
+    RowState,
+    attention_weights,
+    check,
+    scaled_dot_product_attention,
+    top_weights,
+    weight_maps,
+)
+from ._cache import KvCache
+from ._errors import Error, FormatError, IoError, OptionError, Problem, ShapeError
+from ._native import Context, alibi_slopes, kernel_sets
+from ._options import T5, Options
+from ._trace import Printing, Step, Trace, cases, trace, trace_case
+
+try:
+    __version__ = version("glasshead")
+except PackageNotFoundError:  # imported from a build tree
+    __version__ = "0"
+
+__all__ = [
+    "Context",
+    "Error",
+    "FormatError",
+    "IoError",
+    "KvCache",
+    "OptionError",
+    "Options",
+    "Printing",
+    "Problem",
+    "RowState",
+    "ShapeError",
+    "Step",
+    "T5",
+    "Trace",
+    "alibi_slopes",
+    "attention_weights",
+    "cases",
+    "check",
+    "kernel_sets",
+    "scaled_dot_product_attention",
+    "top_weights",
+    "trace",
+    "trace_case",
+    "weight_maps",
+]

@@ -1,0 +1,256 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "glasshead/tensor_file.h"
+#include "python/native/calls.h"
+#include "python/native/options.h"
+#include "python/native/trace_case.h"
+#include "wire/document_build.h"
+#include "wire/document_notes.h"
+#include "wire/explain.h"
+#include "wire/render.h"
+#include "wire/sequence.h"
+#include "wire/trace_json.h"
+
+namespace glasshead::python {
+namespace {
+
+constexpr const char* kFunction = "trace";
+
+// How a page is printed: the command's options of these names.
+struct Printing {
+  int decimals = 4, width = 100;
+  bool is_percent = false, is_full = false, is_nearest = false;
+  bool is_ascii = false, has_math = false, is_standalone = false;
+  std::vector<std::string> steps;
+  std::optional<std::string> query;
+  std::optional<index_t> head;
+};
+
+class Traced {
+ public:
+  explicit Traced(wire::Case c) : case_(std::move(c)), trace_(wire::run_case(case_)) {}
+
+  const wire::Case& shown() const { return case_; }
+
+  std::vector<std::string> inputs() const {
+    std::vector<std::string> names;
+    for (const auto& [tap, value] : trace_.inputs) names.push_back(tap);
+    return names;
+  }
+
+  using Told = std::tuple<std::string, std::string, std::string, std::vector<std::string>>;
+  std::vector<Told> steps() const {  // tap, formula, sentence, reads
+    std::vector<Told> list;
+    for (const TracedStep& traced : trace_.steps) {
+      const Step& step = traced.step;
+      list.emplace_back(step.tap, step.op != nullptr ? step.op->formula : "",
+                        step.op != nullptr ? step.op->sentence : "", step.reads);
+    }
+    return list;
+  }
+
+  std::vector<index_t> shape(const std::string& tap) const { return trace_.at(tap).shape; }
+
+  // `out`: contiguous float64 of the tap's size.
+  void copy(const std::string& tap, nb::handle out) const {
+    std::vector<Problem> problems;
+    const TraceTensor& value = trace_.at(tap);
+    const Array to = read_array(out, "out", problems, 1);
+    refuse_if_any(kFunction, std::move(problems));
+    const MutableTensor<1> view = to.writable<1>();
+    const auto size = static_cast<index_t>(value.values.size());
+    if (view.dtype != DType::f64 || view.shape[0] != size || (size > 1 && view.strides[0] != 1))
+      throw ShapeError(kFunction, {{"out", "is not " + std::to_string(size) +
+                                               " float64 numbers, one after another"}});
+    if (size > 0)
+      std::memcpy(view.data, value.values.data(), value.values.size() * sizeof(double));
+  }
+
+  std::string page(const std::string& format, const Printing& printing) const {
+    const wire::DocumentOptions options = options_of(format, printing);
+    if (format == "json") {
+      refuse_unknown_taps(printing.steps);
+      std::string text;
+      wire::write_trace_json(case_, options, [&](std::string_view piece) { text += piece; });
+      return text + "\n";
+    }
+    wire::DocumentOptions all = options;
+    all.steps.clear();
+    wire::Document document = wire::build_document(case_, trace_, all);
+    refuse_unknown_steps(document, printing.steps);
+    wire::keep_steps(document, printing.steps);
+    if (format == "md") return wire::to_markdown(document, {printing.has_math});
+    if (format == "latex") return wire::to_latex(document, {printing.is_standalone});
+    if (format == "html") return wire::to_html(document);
+    if (format == "svg") return wire::to_svg(document);
+    if (format == "csv") return wire::to_csv(document);
+    return wire::to_text(document, {printing.width, printing.is_ascii});
+  }
+
+  std::vector<std::string> explain(const Printing& printing) const {
+    return wire::explain_lines(case_, trace_, options_of("text", printing));
+  }
+
+  // Every tap, or `out` alone for a .npy.
+  void write_numbers(const std::string& path, bool is_npy) const {
+    if (is_npy) {
+      write_npy(path, file_tensor(trace_.at("out")));
+      return;
+    }
+    NamedTensors all;
+    for (const auto& [tap, value] : trace_.inputs) all.emplace_back(tap, file_tensor(value));
+    for (const TracedStep& traced : trace_.steps)
+      all.emplace_back(traced.step.tap, file_tensor(traced.value));
+    write_safetensors(path, all);
+  }
+
+ private:
+  static FileTensor file_tensor(const TraceTensor& value) {
+    FileTensor tensor = make_tensor(DType::f64, value.shape);
+    if (!value.values.empty())
+      std::memcpy(tensor.bytes.data(), value.values.data(), tensor.bytes.size());
+    return tensor;
+  }
+
+  wire::DocumentOptions options_of(const std::string& format, const Printing& printing) const {
+    wire::DocumentOptions options;
+    options.print.decimals = printing.decimals;
+    options.print.is_percent = printing.is_percent;
+    options.print.is_full = printing.is_full || format == "svg" || format == "csv";
+    options.print.rounding =
+        printing.is_nearest ? wire::RowRounding::nearest : wire::RowRounding::sum_to_one;
+    options.steps = printing.steps;
+    if (format == "svg") options.map_above = wire::kSvgCells;
+    std::vector<Problem> problems;
+    if (printing.decimals < 0 || printing.decimals > wire::kMaxDecimals)
+      problems.push_back({"decimals", std::to_string(printing.decimals) + "; 0 to " +
+                                          std::to_string(wire::kMaxDecimals) + " are possible"});
+    if (printing.width < 20 || printing.width > 10000)
+      problems.push_back(
+          {"width", std::to_string(printing.width) + "; 20 to 10000 are possible"});
+    if (printing.query) {
+      std::string why;
+      options.query = wire::find_row(case_.query_labels, *printing.query, why);
+      if (!options.query) problems.push_back({"query", why});
+    }
+    index_t heads = 1;
+    for (const auto& block : case_.network.blocks) heads = std::max(heads, block.attention.heads);
+    if (printing.head && (*printing.head < 0 || *printing.head >= heads))
+      problems.push_back({"head", std::to_string(*printing.head) + " is none of the " +
+                                      std::to_string(heads) + " heads, counted from 0"});
+    options.head = printing.head;
+    refuse_if_any(kFunction, std::move(problems));
+    return options;
+  }
+
+  static void refuse_unknown_steps(const wire::Document& document,
+                                   const std::vector<std::string>& names) {
+    std::vector<Problem> problems;
+    for (const std::string& name : names) {
+      wire::Document named;
+      named.sections = document.sections;
+      wire::keep_steps(named, {name});
+      if (named.sections.empty())
+        problems.push_back({"steps", name + ": no step or matrix of this name"});
+    }
+    refuse_if_any(kFunction, std::move(problems));
+  }
+
+  void refuse_unknown_taps(const std::vector<std::string>& names) const {
+    std::vector<std::string> taps = inputs();
+    for (const TracedStep& traced : trace_.steps) taps.push_back(traced.step.tap);
+    std::vector<Problem> problems;
+    for (const std::string& name : names) {
+      const bool is_known = std::any_of(taps.begin(), taps.end(), [&](const std::string& tap) {
+        return name == tap || name == wire::leaf_of(tap);
+      });
+      if (!is_known) problems.push_back({"steps", name + ": no step or matrix of this name"});
+    }
+    refuse_if_any(kFunction, std::move(problems));
+  }
+
+  wire::Case case_;
+  Trace trace_;
+};
+
+Traced trace_case(const std::string& text, const std::string& name,
+                  const std::vector<std::string>& set, const std::vector<std::string>& hide,
+                  const std::optional<std::string>& mask, std::optional<double> scale,
+                  const std::optional<std::string>& empty_row) {
+  const nb::gil_scoped_release others_may_run;
+  return Traced(read_case(text, name, {set, hide, mask, scale, empty_row}));
+}
+
+Traced trace_arrays(nb::handle q, nb::handle k, nb::handle v, const Options* options,
+                    const std::vector<std::string>& query_labels,
+                    const std::vector<std::string>& key_labels, const std::string& name,
+                    const std::string& title) {
+  std::vector<Problem> problems = problems_of(options);
+  const Array queries = read_array(q, "q", problems), keys = read_array(k, "k", problems),
+              values = read_array(v, "v", problems);
+  const nb::gil_scoped_release others_may_run;
+  return Traced(case_of({queries, keys, values, query_labels, key_labels}, values_of(options),
+                        name, title, std::move(problems)));
+}
+
+std::string read_text(const std::string& path) {
+  const std::vector<std::byte> bytes = read_bytes(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  write_bytes(path, std::as_bytes(std::span(text)));
+}
+
+}  // namespace
+
+void add_trace(nb::module_& module) {
+  nb::class_<Printing>(module, "Printing", "How a page is printed.")
+      .def(nb::init<>())
+      .def_rw("decimals", &Printing::decimals)
+      .def_rw("width", &Printing::width)
+      .def_rw("percent", &Printing::is_percent)
+      .def_rw("full", &Printing::is_full)
+      .def_rw("nearest", &Printing::is_nearest)
+      .def_rw("ascii", &Printing::is_ascii)
+      .def_rw("math", &Printing::has_math)
+      .def_rw("standalone", &Printing::is_standalone)
+      .def_rw("steps", &Printing::steps)
+      .def_rw("query", &Printing::query)
+      .def_rw("head", &Printing::head);
+  nb::class_<Traced>(module, "Trace", "A traced case; see glasshead.Trace.")
+      .def_prop_ro("name", [](const Traced& self) { return self.shown().name; })
+      .def_prop_ro("title", [](const Traced& self) { return self.shown().title; })
+      .def_prop_ro("query_labels", [](const Traced& self) { return self.shown().query_labels; })
+      .def_prop_ro("key_labels", [](const Traced& self) { return self.shown().key_labels; })
+      .def("inputs", &Traced::inputs)
+      .def("steps", &Traced::steps)
+      .def("shape", &Traced::shape, nb::arg("tap"))
+      .def("copy", &Traced::copy, nb::arg("tap"), nb::arg("out"))
+      .def("page", &Traced::page, nb::arg("format"), nb::arg("printing"))
+      .def("explain", &Traced::explain, nb::arg("printing"))
+      .def("write_numbers", &Traced::write_numbers, nb::arg("path"), nb::arg("is_npy"));
+  module.def("trace_case", &trace_case, nb::arg("text"), nb::arg("name"), nb::arg("set"),
+             nb::arg("hide"), nb::arg("mask").none(), nb::arg("scale").none(),
+             nb::arg("empty_row").none());
+  module.def("trace_arrays", &trace_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
+             nb::arg("options").none(), nb::arg("query_labels"), nb::arg("key_labels"),
+             nb::arg("name"), nb::arg("title"));
+  module.def("read_text", &read_text, nb::arg("path"));
+  module.def("write_text", &write_text, nb::arg("path"), nb::arg("text"));
+}
+
+}  // namespace glasshead::python

@@ -1,0 +1,33 @@
+"""The pages' Python: every example is run, and prints what the page shows."""
+
+import doctest
+import importlib.util
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```python\n(.*?)^```\s*$", re.S | re.M)
+
+
+def examples_of(page):
+    return FENCE.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples_of(page)], ids=lambda page: page.name)
+def test_examples_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    count, said = 0, []
+    for number, block in enumerate(examples_of(page)):
+        if "import torch" in block and importlib.util.find_spec("torch") is None:
+            continue
+        test = parser.get_doctest(block, names, f"{page.name}, example {number}", str(page), 0)
+        count += len(test.examples)
+        runner.run(test, out=said.append, clear_globs=False)
+        names = test.globs
+    assert runner.summarize(verbose=False).failed == 0, "".join(said)
+    assert count > 0, "no >>> line"

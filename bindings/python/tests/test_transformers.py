@@ -1,0 +1,68 @@
+"""attn_implementation="glasshead" in Hugging Face transformers, on small models with random weights."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import glasshead.torch  # noqa: E402
+
+glasshead.torch.register()
+
+
+def model_of(implementation, **more):
+    """A decoder with grouped heads: the same weights whatever computes its attention."""
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=64, attn_implementation=implementation, **more,
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+@pytest.fixture
+def tokens():
+    return torch.randint(0, 50, (2, 9), generator=torch.Generator().manual_seed(1))
+
+
+def test_logits_are_those_of_the_plain_implementation(tokens):
+    with torch.no_grad():
+        ours, plain = (model_of(name)(tokens).logits for name in ("glasshead", "eager"))
+    torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-5)
+
+
+def test_left_padding_is_hidden(tokens):
+    mask = torch.ones_like(tokens)
+    mask[0, :4] = 0
+    with torch.no_grad():
+        ours, plain = (model_of(name)(tokens, attention_mask=mask).logits for name in ("glasshead", "eager"))
+    torch.testing.assert_close(ours[0, 4:], plain[0, 4:], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(ours[1], plain[1], rtol=1e-4, atol=1e-5)
+
+
+def test_generation_with_a_cache(tokens):
+    ours, plain = (
+        model_of(name).generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=12, do_sample=False,
+                                pad_token_id=0)
+        for name in ("glasshead", "eager")
+    )  # fmt: skip
+    assert torch.equal(ours, plain)
+
+
+def test_gradients_are_those_of_the_plain_implementation(tokens):
+    found = []
+    for name in ("glasshead", "eager"):
+        model = model_of(name)
+        model(tokens, labels=tokens).loss.backward()
+        found.append({key: parameter.grad for key, parameter in model.named_parameters()})
+    for key, gradient in found[0].items():
+        torch.testing.assert_close(gradient, found[1][key], rtol=1e-3, atol=1e-5, msg=key)
+
+
+def test_attentions_come_from_the_fused_path(tokens):
+    with torch.no_grad():
+        ours = model_of("glasshead")(tokens, output_attentions=True).attentions
+        plain = model_of("eager")(tokens, output_attentions=True).attentions
+    assert len(ours) == len(plain) == 2
+    for a, b in zip(ours, plain):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
