@@ -125,7 +125,7 @@ def _add_biases(native: _native.Options, heads: int, bias: Any, alibi: Any, alib
         rows = _listed(t5.table)
         numbers = _floats(native, t5.table, "t5")
         buckets = len(rows) if isinstance(rows, (list, tuple)) else 0
-        if buckets == 0 or len(numbers) % buckets != 0:
+        if buckets == 0 or not numbers or len(numbers) % buckets != 0:
             native.problem("t5", "the table has a row for each bucket, and in it a number for each head")
         else:
             native.t5(buckets, len(numbers) // buckets, numbers, t5.is_bidirectional, t5.max_distance)

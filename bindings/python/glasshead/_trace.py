@@ -144,7 +144,7 @@ class Trace(Mapping[str, np.ndarray]):
 
     def explain(self, *, query: str | int | None = None, head: int | None = None, **printing: Unpack[Printing]) -> str:
         """Each weight's derivation, from q and k to the last division."""
-        return "\n".join(self._native.explain(_printing(printing, query=query, head=head))) + "\n"
+        return self._native.explain(_printing(printing, query=query, head=head))
 
     def save(self, path: str | os.PathLike[str], **printing: Unpack[Printing]) -> None:
         """Writes the page that the path's ending names (.txt .md .tex .html .svg .csv .json), or the numbers: .npy

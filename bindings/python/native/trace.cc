@@ -100,8 +100,10 @@ class Traced {
     return wire::to_text(document, {printing.width, printing.is_ascii});
   }
 
-  std::vector<std::string> explain(const Printing& printing) const {
-    return wire::explain_lines(case_, trace_, options_of("text", printing));
+  std::string explain(const Printing& printing) const {
+    const wire::DocumentOptions options = options_of("text", printing);
+    return wire::to_text(wire::explain_document(case_, trace_, options),
+                         {printing.width, printing.is_ascii});
   }
 
   // Every tap, or `out` alone for a .npy.

@@ -128,13 +128,13 @@ def test_everything_wrong_is_told(qkv, tmp_path):
         glasshead.trace(q, k, v)
     with pytest.raises(glasshead.Error, match="2 labels where there are 7 rows"):
         glasshead.trace(q[0], k[0], v[0], query_labels=["a", "b"])
-    with pytest.raises(glasshead.Error, match="x: no allowed key|x"):
+    with pytest.raises(glasshead.Error, match="x"):
         glasshead.trace(q[0, 0, :1], k[0, 0], v[0, 0], mask=np.zeros((1, 7), bool), query_labels=["x"])
     with pytest.raises(glasshead.Error, match="scores"):
         glasshead.trace(np.zeros((5000, 1)), np.zeros((5000, 1)), np.zeros((5000, 1)))
     with pytest.raises(glasshead.FormatError) as refused:
         glasshead.trace_case({"schema": "glasshead.case/1", "X": [[1]], "attention": {"Mask": 1, "heads": 0}})
-    assert len(refused.value.problems) == 2
+    assert {"attention.Mask", "attention.heads"} <= {where for where, _ in refused.value.problems}
     with pytest.raises(glasshead.Error, match="no case of this name"):
         glasshead.trace_case("no-such-case")
     with pytest.raises(glasshead.IoError):
