@@ -14,6 +14,10 @@ namespace glasshead::python {
 
 class Options {
  public:
+  Options() = default;
+  Options(const Options&) = delete;  // what it holds is held once
+  Options& operator=(const Options&) = delete;
+
   AttentionOptions values;
   std::vector<Problem> problems;  // found on the way: told with those of the call
 
