@@ -88,7 +88,7 @@ def test_pages_are_the_commands_to_the_byte(format, method, ending, tmp_path):
         wanted = command(case, "--format", format, *flags)
         assert getattr(trace, method)() == wanted
         trace.save(tmp_path / f"page{ending}")
-        assert (tmp_path / f"page{ending}").read_text(encoding="utf-8") == wanted
+        assert (tmp_path / f"page{ending}").read_bytes() == wanted.encode()
 
 
 @pytest.mark.skipif(not COMMAND.exists(), reason="the command is not built")
