@@ -44,7 +44,8 @@ class ArrayReader {
   std::string unreadable() const {
     const std::string dtype = dtype_name();
     if (!dtype.empty())
-      return "has dtype " + dtype + "; float64, float32, bfloat16, float16, bool and int64 are read";
+      return "has dtype " + dtype +
+             "; float64, float32, bfloat16, float16, bool and int64 are read";
     return std::string("a ") + Py_TYPE(object_.ptr())->tp_name +
            "; an array is needed: NumPy's, PyTorch's, JAX's, or another with DLPack or the buffer "
            "protocol";

@@ -1,17 +1,16 @@
-// Arrays of Python as the library sees them: a pointer, a shape, strides, an element type. NumPy's and
-// anything else with the buffer protocol; PyTorch's, JAX's and anything else with DLPack. No element
-// is copied.
+// Arrays of Python as the library sees them: a pointer, a shape, strides, an element type. NumPy's
+// and anything else with the buffer protocol; PyTorch's, JAX's and anything else with DLPack. No
+// element is copied.
 //
 //   std::vector<Problem> problems;
 //   const Array q = read_array(object, "q", problems);    // what does not fit is told in problems
 //   attend(q.tensor<4>(), ...);                            // axes of size 1 are added in front
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <nanobind/nanobind.h>
 #include <vector>
 
 #include "glasshead/error.h"

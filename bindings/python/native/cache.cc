@@ -1,8 +1,7 @@
+#include <mutex>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-
-#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -105,30 +104,33 @@ KvCacheOptions options_of(index_t batch, index_t kv_heads, index_t d_k, index_t 
 
 void add_cache(nb::module_& module) {
   nb::class_<Cache>(module, "KvCache", "Keys and values between calls; see glasshead.KvCache.")
-      .def("__init__",
-           [](Cache* self, index_t batch, index_t kv_heads, index_t d_k, index_t d_v,
-              const std::string& dtype, std::optional<index_t> page_size,
-              std::optional<index_t> capacity, std::optional<index_t> ring) {
-             new (self) Cache(
-                 options_of(batch, kv_heads, d_k, d_v, dtype, page_size, capacity, ring));
-           },
-           nb::arg("batch"), nb::arg("kv_heads"), nb::arg("d_k"), nb::arg("d_v"), nb::arg("dtype"),
-           nb::arg("page_size").none(), nb::arg("capacity").none(), nb::arg("ring").none())
+      .def(
+          "__init__",
+          [](Cache* self, index_t batch, index_t kv_heads, index_t d_k, index_t d_v,
+             const std::string& dtype, std::optional<index_t> page_size,
+             std::optional<index_t> capacity, std::optional<index_t> ring) {
+            new (self)
+                Cache(options_of(batch, kv_heads, d_k, d_v, dtype, page_size, capacity, ring));
+          },
+          nb::arg("batch"), nb::arg("kv_heads"), nb::arg("d_k"), nb::arg("d_v"), nb::arg("dtype"),
+          nb::arg("page_size").none(), nb::arg("capacity").none(), nb::arg("ring").none())
       .def("append", &Cache::append, nb::arg("sequence").none(), nb::arg("k"), nb::arg("v"))
       .def("truncate", &Cache::truncate, nb::arg("sequence"), nb::arg("length"))
       .def("fork", &Cache::fork, nb::arg("sequence"))
       .def("sequences",
            [](const Cache& self) { return self.ask([](const auto& c) { return c.sequences(); }); })
-      .def("length",
-           [](const Cache& self, index_t sequence) {
-             return self.ask([&](const auto& c) { return c.length(sequence); });
-           },
-           nb::arg("sequence"))
-      .def("first",
-           [](const Cache& self, index_t sequence) {
-             return self.ask([&](const auto& c) { return c.first(sequence); });
-           },
-           nb::arg("sequence"))
+      .def(
+          "length",
+          [](const Cache& self, index_t sequence) {
+            return self.ask([&](const auto& c) { return c.length(sequence); });
+          },
+          nb::arg("sequence"))
+      .def(
+          "first",
+          [](const Cache& self, index_t sequence) {
+            return self.ask([&](const auto& c) { return c.first(sequence); });
+          },
+          nb::arg("sequence"))
       .def("bytes",
            [](const Cache& self) { return self.ask([](const auto& c) { return c.bytes(); }); })
       .def("attend", &Cache::attend, nb::arg("q"), nb::arg("out"), nb::arg("options").none(),

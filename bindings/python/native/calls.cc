@@ -3,7 +3,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-
 #include <string>
 #include <utility>
 
@@ -31,10 +30,10 @@ struct Call {
     if (!q.is_there() || !k.is_there()) return;
     const index_t heads = q.tensor<4>().shape[1], kv_heads = k.tensor<4>().shape[1];
     if (heads == kv_heads || kv_heads == 0 || heads % kv_heads != 0) return;
-    problems.push_back(
-        {"q", "axis heads has " + std::to_string(heads) + ", k has " + std::to_string(kv_heads) +
-                  "; with enable_gqa=True each of k's is shared by " +
-                  std::to_string(heads / kv_heads) + " neighbours of q's"});
+    problems.push_back({"q", "axis heads has " + std::to_string(heads) + ", k has " +
+                                 std::to_string(kv_heads) +
+                                 "; with enable_gqa=True each of k's is shared by " +
+                                 std::to_string(heads / kv_heads) + " neighbours of q's"});
   }
 
   // Throws if there are problems, with the library's own about the rest of the call.
@@ -135,7 +134,8 @@ void backward_arrays(nb::handle d_out, nb::handle q, nb::handle k, nb::handle v,
   const Array d_keys = read_array(dk, "dk", call.problems);
   const Array d_values = read_array(dv, "dv", call.problems);
   const Array d_scores = read_optional(d_sinks, "d_sinks", call.problems, 1);
-  Gradients gradients{d_queries.writable<4>(), d_keys.writable<4>(), d_values.writable<4>(), {}, {}};
+  Gradients gradients{
+      d_queries.writable<4>(), d_keys.writable<4>(), d_values.writable<4>(), {}, {}};
   gradients.d_sinks = d_scores.writable<1>();
   std::vector<Array> d_terms;
   for (const nb::object& term : d_bias) {

@@ -1,4 +1,5 @@
-// The library's calls over arrays of Python: every result is written into arrays that the caller made.
+// The library's calls over arrays of Python: every result is written into arrays that the caller
+// made.
 #pragma once
 
 #include "python/native/array.h"

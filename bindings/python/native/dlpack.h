@@ -1,9 +1,9 @@
-// What a DLPack capsule holds, as far as it is read here: https://dmlc.github.io/dlpack/latest/c_api.html.
-// The capsule is looked into, not taken over: whoever holds it keeps the tensor alive.
+// What a DLPack capsule holds, as far as it is read here:
+// https://dmlc.github.io/dlpack/latest/c_api.html. The capsule is looked into, not taken over:
+// whoever holds it keeps the tensor alive.
 #pragma once
 
 #include <Python.h>
-
 #include <cstdint>
 #include <optional>
 
@@ -47,8 +47,7 @@ inline std::optional<Tensor> tensor_of(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, "dltensor") != 0)
     return static_cast<Managed*>(PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
   if (PyCapsule_IsValid(capsule, "dltensor_versioned") == 0) return std::nullopt;
-  const auto* held =
-      static_cast<Versioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+  const auto* held = static_cast<Versioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
   return held->major == kMajor ? std::optional(held->tensor) : std::nullopt;
 }
 

@@ -1,16 +1,14 @@
 // The module glasshead._native: what glasshead's Python calls. Not meant to be used by itself.
+#include <exception>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-
-#include <exception>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include <nanobind/stl/tuple.h>
 
 #include "glasshead/context.h"
 #include "glasshead/error.h"
@@ -73,17 +71,19 @@ NB_MODULE(_native, module) {
   nb::class_<Context>(module, "Context",
                       "Where attention runs: the instruction set and the threads. Neither changes "
                       "a bit of a result.")
-      .def("__init__",
-           [](Context* self, const std::string& isa, int threads) {
-             ContextOptions options;
-             options.isa = isa;
-             options.threads = threads;
-             new (self) Context(options);
-           },
-           nb::arg("isa") = "", nb::arg("threads") = 0,
-           "isa: a name of kernel_sets(), empty for the best that this processor has; threads: 0 for "
-           "all the cores that this process may use. GLASSHEAD_ISA and GLASSHEAD_THREADS stand in "
-           "for what is left out.")
+      .def(
+          "__init__",
+          [](Context* self, const std::string& isa, int threads) {
+            ContextOptions options;
+            options.isa = isa;
+            options.threads = threads;
+            new (self) Context(options);
+          },
+          nb::arg("isa") = "", nb::arg("threads") = 0,
+          "isa: a name of kernel_sets(), empty for the best that this processor has; threads: 0 "
+          "for "
+          "all the cores that this process may use. GLASSHEAD_ISA and GLASSHEAD_THREADS stand in "
+          "for what is left out.")
       .def_prop_ro("isa", [](const Context& self) { return std::string(self.isa()); })
       .def_prop_ro("why_isa", &Context::why_isa)
       .def_prop_ro("threads", &Context::threads)

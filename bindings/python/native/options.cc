@@ -3,7 +3,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-
 #include <utility>
 
 namespace glasshead::python {
@@ -65,9 +64,8 @@ void Options::attn_mask(nb::handle object) {
 }
 
 void Options::alibi(const std::vector<double>& slopes, bool is_key_index) {
-  values.bias =
-      values.bias + Bias::alibi(slopes, is_key_index ? Bias::AlibiForm::key_index
-                                                     : Bias::AlibiForm::distance);
+  values.bias = values.bias + Bias::alibi(slopes, is_key_index ? Bias::AlibiForm::key_index
+                                                               : Bias::AlibiForm::distance);
 }
 
 void Options::t5(index_t buckets, index_t heads, const std::vector<double>& table,
@@ -94,31 +92,38 @@ void add_options(nb::module_& module) {
   nb::class_<Options>(module, "Options", "AttentionOptions, one keyword after another.")
       .def(nb::init<>())
       .def("problem", &Options::problem, nb::arg("where"), nb::arg("what"))
-      .def("scale", [](Options& options, double scale) { options.values.scale = scale; },
-           nb::arg("scale"))
-      .def("softcap", [](Options& options, double softcap) { options.values.softcap = softcap; },
-           nb::arg("softcap"))
-      .def("sinks",
-           [](Options& options, const std::vector<double>& sinks) { options.values.sinks = sinks; },
-           nb::arg("sinks"))
-      .def("query_start",
-           [](Options& options, index_t position) { options.values.query_start = position; },
-           nb::arg("position"))
-      .def("align",
-           [](Options& options, bool is_end) {
-             options.values.query_start = is_end ? Align::end : Align::start;
-           },
-           nb::arg("is_end"))
-      .def("empty_row",
-           [](Options& options, bool is_error) {
-             options.values.empty_row = is_error ? EmptyRow::error : EmptyRow::zero;
-           },
-           nb::arg("is_error"))
-      .def("dropout",
-           [](Options& options, double p, std::uint64_t seed) {
-             options.values.dropout = {p, seed};
-           },
-           nb::arg("p"), nb::arg("seed"))
+      .def(
+          "scale", [](Options& options, double scale) { options.values.scale = scale; },
+          nb::arg("scale"))
+      .def(
+          "softcap", [](Options& options, double softcap) { options.values.softcap = softcap; },
+          nb::arg("softcap"))
+      .def(
+          "sinks",
+          [](Options& options, const std::vector<double>& sinks) { options.values.sinks = sinks; },
+          nb::arg("sinks"))
+      .def(
+          "query_start",
+          [](Options& options, index_t position) { options.values.query_start = position; },
+          nb::arg("position"))
+      .def(
+          "align",
+          [](Options& options, bool is_end) {
+            options.values.query_start = is_end ? Align::end : Align::start;
+          },
+          nb::arg("is_end"))
+      .def(
+          "empty_row",
+          [](Options& options, bool is_error) {
+            options.values.empty_row = is_error ? EmptyRow::error : EmptyRow::zero;
+          },
+          nb::arg("is_error"))
+      .def(
+          "dropout",
+          [](Options& options, double p, std::uint64_t seed) {
+            options.values.dropout = {p, seed};
+          },
+          nb::arg("p"), nb::arg("seed"))
       .def("causal", &Options::causal)
       .def("window", &Options::window, nb::arg("left").none(), nb::arg("right").none())
       .def("key_lengths", &Options::key_lengths, nb::arg("lengths"))

@@ -1,5 +1,5 @@
-// AttentionOptions as Python gives them, one keyword after another. Masks and biases that are arrays
-// are kept alive, not copied.
+// AttentionOptions as Python gives them, one keyword after another. Masks and biases that are
+// arrays are kept alive, not copied.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ class Options {
   void segments(index_t batch, const std::vector<index_t>& query_ids,
                 const std::vector<index_t>& key_ids);
   void prefix(const std::vector<index_t>& lengths);
-  void mask(nb::handle array);                         // booleans: True may attend
+  void mask(nb::handle array);                            // booleans: True may attend
   void bias(nb::handle array, const std::string& where);  // numbers
-  void attn_mask(nb::handle array);                    // either
+  void attn_mask(nb::handle array);                       // either
   void alibi(const std::vector<double>& slopes, bool is_key_index);
   void t5(index_t buckets, index_t heads, const std::vector<double>& table, bool is_bidirectional,
           index_t max_distance);

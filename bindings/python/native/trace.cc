@@ -1,10 +1,9 @@
+#include <algorithm>
+#include <cstring>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-
-#include <algorithm>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,8 +74,7 @@ class Traced {
     if (view.dtype != DType::f64 || view.shape[0] != size || (size > 1 && view.strides[0] != 1))
       throw ShapeError(kFunction, {{"out", "is not " + std::to_string(size) +
                                                " float64 numbers, one after another"}});
-    if (size > 0)
-      std::memcpy(view.data, value.values.data(), value.values.size() * sizeof(double));
+    if (size > 0) std::memcpy(view.data, value.values.data(), value.values.size() * sizeof(double));
   }
 
   std::string page(const std::string& format, const Printing& printing) const {
@@ -141,8 +139,7 @@ class Traced {
       problems.push_back({"decimals", std::to_string(printing.decimals) + "; 0 to " +
                                           std::to_string(wire::kMaxDecimals) + " are possible"});
     if (printing.width < 20 || printing.width > 10000)
-      problems.push_back(
-          {"width", std::to_string(printing.width) + "; 20 to 10000 are possible"});
+      problems.push_back({"width", std::to_string(printing.width) + "; 20 to 10000 are possible"});
     if (printing.query) {
       std::string why;
       options.query = wire::find_row(case_.query_labels, *printing.query, why);
@@ -204,8 +201,8 @@ Traced trace_arrays(nb::handle q, nb::handle k, nb::handle v, const Options* opt
   const Array queries = read_array(q, "q", problems), keys = read_array(k, "k", problems),
               values = read_array(v, "v", problems);
   const nb::gil_scoped_release others_may_run;
-  return Traced(case_of({queries, keys, values, query_labels, key_labels}, values_of(options),
-                        name, title, std::move(problems)));
+  return Traced(case_of({queries, keys, values, query_labels, key_labels}, values_of(options), name,
+                        title, std::move(problems)));
 }
 
 std::string read_text(const std::string& path) {

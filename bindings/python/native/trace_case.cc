@@ -46,8 +46,8 @@ Broadcast copy_of(const Broadcast& from, DType type) {
     for (at[1] = 0; at[1] < shape[1]; ++at[1])
       for (at[2] = 0; at[2] < shape[2]; ++at[2])
         for (at[3] = 0; at[3] < shape[3]; ++at[3]) {
-          const index_t offset = at[0] * strides[0] + at[1] * strides[1] + at[2] * strides[2] +
-                                 at[3] * strides[3];
+          const index_t offset =
+              at[0] * strides[0] + at[1] * strides[1] + at[2] * strides[2] + at[3] * strides[3];
           values->push_back(static_cast<T>(load_element(from.data, from.dtype, offset)));
         }
   Broadcast copy;

@@ -23,12 +23,12 @@ struct CaseEdit {
 wire::Case read_case(const std::string& text, const std::string& name, const CaseEdit& edit);
 
 struct CaseArrays {
-  const Array &q, &k, &v;  // of one batch entry: rank 2 to 4
+  const Array &q, &k, &v;                                    // of one batch entry: rank 2 to 4
   const std::vector<std::string>&query_labels, &key_labels;  // empty: 0, 1, 2, ...
 };
 
-// Numbers are copied, those of masks and biases too. Throws with everything that is wrong; `problems`
-// are those found before.
+// Numbers are copied, those of masks and biases too. Throws with everything that is wrong;
+// `problems` are those found before.
 wire::Case case_of(const CaseArrays& arrays, const AttentionOptions& options,
                    const std::string& name, const std::string& title,
                    std::vector<Problem> problems);

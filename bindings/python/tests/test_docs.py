@@ -26,6 +26,6 @@ def test_examples_print_what_the_page_shows(page, tmp_path, monkeypatch):
         if "import torch" in block and importlib.util.find_spec("torch") is None:
             continue
         test = parser.get_doctest(block, names, f"{page.name}, example {number}", str(page), 0)
-                runner.run(test, out=said.append, clear_globs=False)
+        runner.run(test, out=said.append, clear_globs=False)
         names = test.globs
     assert runner.summarize(verbose=False).failed == 0, "".join(said)
