@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     mask: Any  # booleans, True may attend; broadcast as attn_mask
     window: tuple[int | None, int | None]  # earlier and later keys beside the query's own position; None: no limit
     key_lengths: Integers  # of each batch entry, or one for all
-    segments: Any  # ids of packed documents, [length] or [batch, length]; a tuple (of queries, of keys) where they differ
+    segments: Any  # ids of packed documents, [length] or [batch, length]; a tuple (of queries, of keys) if they differ
     prefix: Integers  # so many first keys are seen by every query, the others causally
     query_start: int  # position of query row 0, where the lengths differ
     align: Literal["start", "end"]  # the same in words: row 0 at key 0, or the last row at the last key

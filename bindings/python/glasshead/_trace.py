@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ._options import Options
 
 CASES = pathlib.Path(__file__).with_name("cases")  # the worked examples that come with the package
-_FORMATS = {".txt": "text", ".md": "md", ".tex": "latex", ".html": "html", ".svg": "svg", ".csv": "csv", ".json": "json"}
+_FORMATS = {f".{ending}": ending for ending in ("md", "html", "svg", "csv", "json")}
+_FORMATS.update({".txt": "text", ".tex": "latex"})
 _NUMBERS = (".npy", ".safetensors")
 
 

@@ -10,8 +10,9 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <nanobind/nanobind.h>
 #include <vector>
+
+#include <nanobind/nanobind.h>
 
 #include "glasshead/error.h"
 #include "glasshead/mask.h"

@@ -1,12 +1,13 @@
 #include <mutex>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 #include <optional>
 #include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "glasshead/kv_cache.h"
 #include "python/native/calls.h"

@@ -1,10 +1,11 @@
 #include "python/native/calls.h"
 
+#include <string>
+#include <utility>
+
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <string>
-#include <utility>
 
 #include "glasshead/attend_plan.h"
 #include "glasshead/attention_weights.h"

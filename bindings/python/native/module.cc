@@ -1,14 +1,15 @@
 // The module glasshead._native: what glasshead's Python calls. Not meant to be used by itself.
 #include <exception>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 #include "glasshead/context.h"
 #include "glasshead/error.h"

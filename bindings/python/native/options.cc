@@ -1,9 +1,10 @@
 #include "python/native/options.h"
 
+#include <utility>
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <utility>
 
 namespace glasshead::python {
 

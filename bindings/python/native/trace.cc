@@ -1,9 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +7,11 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "glasshead/tensor_file.h"
 #include "python/native/calls.h"

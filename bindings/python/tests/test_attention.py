@@ -45,7 +45,8 @@ def test_a_floating_attn_mask_is_added_and_minus_infinity_hides(qkv, rng):
     q, k, v = qkv(q_len=5, kv_len=9)
     bias = rng.standard_normal((4, 5, 9))
     bias[:, :, ::3] = -np.inf
-    same(sdpa(q, k, v, bias, enable_gqa=True), attend(q, k, v, np.isfinite(bias), bias=np.where(np.isfinite(bias), bias, 0)))
+    finite = np.isfinite(bias)
+    same(sdpa(q, k, v, bias, enable_gqa=True), attend(q, k, v, finite, bias=np.where(finite, bias, 0)))
 
 
 def test_causal_over_unequal_lengths_is_refused_until_a_corner_is_named(qkv):

@@ -140,6 +140,7 @@ def test_a_forked_child_computes_too():
 
 
 def test_nothing_is_said_at_the_end():
-    program = "import numpy as np, glasshead as g; x = np.ones((2, 2)); t = g.trace(x, x, x); c = g.KvCache(1, 2); o = g.Context()"
+    program = "import numpy as np, glasshead as g; x = np.ones((2, 2))\n"
+    program += "t = g.trace(x, x, x); c = g.KvCache(1, 2); o = g.Context()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

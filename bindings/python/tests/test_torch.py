@@ -75,7 +75,8 @@ def test_the_gradient_of_an_attn_mask_is_summed_over_what_it_repeats(qkv):
         bias = torch.randn(shape, dtype=torch.float64, requires_grad=True)
         ours, right = sdpa(q, k, v, bias, enable_gqa=True), theirs(q, k, v, bias)
         d_out = torch.randn_like(right)
-        torch.testing.assert_close(*(torch.autograd.grad(out, bias, d_out)[0] for out in (ours, right)), rtol=1e-11, atol=1e-12)
+        gradients = [torch.autograd.grad(out, bias, d_out)[0] for out in (ours, right)]
+        torch.testing.assert_close(*gradients, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -124,7 +125,8 @@ def test_dropout_takes_its_seed_from_the_generator(qkv):
     with pytest.raises(glasshead.OptionError, match="dropout_seed"):
         sdpa(*inputs, dropout_p=0.5, enable_gqa=True)
     first, again, other = (
-        sdpa(*inputs, dropout_p=0.5, enable_gqa=True, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
+        sdpa(*inputs, dropout_p=0.5, enable_gqa=True, generator=torch.Generator().manual_seed(seed))
+        for seed in (1, 1, 2)
     )
     assert torch.equal(first, again) and not torch.equal(first, other)
 

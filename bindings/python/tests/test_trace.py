@@ -58,7 +58,8 @@ def test_masks_and_biases_are_kept_as_they_were(qkv):
 
 def test_a_trace_of_arrays_is_that_of_the_case_with_the_same_numbers(tmp_path):
     x = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    ours = glasshead.trace(*(np.array(x) for _ in range(3)), is_causal=True, query_labels="ABC", key_labels="ABC", name="case")
+    arrays = [np.array(x) for _ in range(3)]
+    ours = glasshead.trace(*arrays, is_causal=True, query_labels="ABC", key_labels="ABC", name="case")
     case = {
         "schema": "glasshead.case/1",
         "tokens": ["A", "B", "C"],
@@ -70,8 +71,8 @@ def test_a_trace_of_arrays_is_that_of_the_case_with_the_same_numbers(tmp_path):
     assert json.loads(ours.to_json())["weights"] == json.loads(theirs.to_json())["weights"]
 
 
-PAGES = [("text", "to_text", ".txt"), ("md", "to_markdown", ".md"), ("latex", "to_latex", ".tex"),
-         ("html", "to_html", ".html"), ("svg", "to_svg", ".svg"), ("csv", "to_csv", ".csv"), ("json", "to_json", ".json")]
+PAGES = [("text", "to_text", ".txt"), ("md", "to_markdown", ".md"), ("latex", "to_latex", ".tex")]
+PAGES += [(format, f"to_{format}", f".{format}") for format in ("html", "svg", "csv", "json")]
 
 
 def command(*arguments):
@@ -94,7 +95,8 @@ def test_pages_are_the_commands_to_the_byte(format, method, ending, tmp_path):
 @pytest.mark.skipif(not COMMAND.exists(), reason="the command is not built")
 def test_edits_and_printing_are_the_commands_flags():
     trace = glasshead.trace_case("three-tokens", set=["X[B]=1,1"], hide=["C"], scale=0.5)
-    wanted = command("three-tokens", "--set", "X[B]=1,1", "--hide", "C", "--scale", "0.5", "--decimals", "2", "--percent", "--ascii", "--width", "60")
+    edits = ["--set", "X[B]=1,1", "--hide", "C", "--scale", "0.5"]
+    wanted = command("three-tokens", *edits, "--decimals", "2", "--percent", "--ascii", "--width", "60")
     assert trace.to_text(decimals=2, percent=True, ascii=True, width=60) == wanted
     trace = glasshead.trace_case("three-tokens-causal")
     assert trace.explain(query="B") == command("three-tokens-causal", "--query", "B", "--explain")

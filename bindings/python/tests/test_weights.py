@@ -16,7 +16,8 @@ def call(qkv):
 
 def test_all_some_and_single_heads_and_rows(call):
     q, k, _, wanted = call
-    for heads, rows in [(None, None), (1, -1), (slice(1, 3), slice(4, 9)), (range(0, 2), range(3, 4)), (-1, slice(None))]:
+    chosen = [(None, None), (1, -1), (slice(1, 3), slice(4, 9)), (range(0, 2), range(3, 4)), (-1, slice(None))]
+    for heads, rows in chosen:
         weights = glasshead.attention_weights(q, k, heads=heads, rows=rows, is_causal=True)
         index = [slice(i, i + 1 or None) if isinstance(i, int) else i for i in (heads, rows)]
         index = [slice(i.start, i.stop) if isinstance(i, range) else i or slice(None) for i in index]
