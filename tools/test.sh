@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the kernels
-# of aarch64 under an emulator; the Python package from its wheel; the fast tests under AddressSanitizer and UBSan; what has threads under
-# ThreadSanitizer; 60 seconds of each fuzz target; the formatting. What each part took stands before the closing
-# line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
+# of aarch64 under an emulator; the Python package, from its wheel; the fast tests under AddressSanitizer and UBSan;
+# what has threads under ThreadSanitizer; 60 seconds of each fuzz target; the formatting. What each part took stands
+# before the closing line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
