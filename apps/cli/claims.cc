@@ -1,0 +1,129 @@
+#include "cli/claims.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "cli/values.h"
+
+namespace glasshead::cli {
+namespace {
+
+bool is_file(const std::string& text) {
+  return text.ends_with(".npy") || text.find(".safetensors") != std::string::npos;
+}
+
+std::vector<std::string> split(const std::string& text, const char* separators) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// The digits after the point; 0 without one.
+int digits_after_point(const std::string& number) {
+  const std::size_t point = number.find('.');
+  if (point == std::string::npos) return 0;
+  const std::size_t end = std::min(number.find_first_of("eE", point), number.size());
+  return static_cast<int>(end - point - 1);
+}
+
+void load(const char* flag, const Text& given, std::size_t rank, std::optional<FileTensor>& to,
+          std::optional<int>& decimals, std::vector<Problem>& problems) {
+  if (!given) return;
+  if (!is_file(*given)) {
+    to = parse_matrix(flag, *given, decimals, problems);
+    if (to && rank == 3 && to->shape.size() == 2) {  // one row of lse after another: a column
+      to->shape = {to->shape[0] * to->shape[1]};
+    }
+    return;
+  }
+  to = load_tensor(flag, *given, rank, problems);
+  if (to && (to->dtype == DType::u8 || to->dtype == DType::i64)) {
+    problems.push_back({flag, *given + ": holds " + std::string(to->stored) +
+                                  "; floating-point numbers are needed"});
+    to.reset();
+  }
+}
+
+}  // namespace
+
+void add_claim_flags(CLI::App& command, ClaimArgs& args) {
+  const auto add = [&](const char* flag, Text& value, const char* description) {
+    command
+        .add_option_function<std::string>(
+            flag, [&value](const std::string& given) { value = given; }, description)
+        ->type_name("FILE|NUMBERS")
+        ->group("Their numbers (.npy, .safetensors, or text: \"1 0; .5 .5\")");
+  };
+  add("-o,--out", args.out, "Their output [batch, heads, q_len, d_v]");
+  add("--weights", args.weights,
+      "Their weights after softmax, before dropout [batch, heads, q_len, kv_len]");
+  add("--scores", args.scores, "Their scores: scaled, capped, biased; hidden pairs are not judged");
+  add("--lse", args.lse, "Their log of each row's sum of exp(score) [batch, heads, q_len]");
+}
+
+Claims LoadedClaims::claims() const {
+  Claims claims;
+  if (out) claims.out = out->view<4>("--out");
+  if (weights) claims.weights = weights->view<4>("--weights");
+  if (scores) claims.scores = scores->view<4>("--scores");
+  if (lse) claims.lse = lse->view<3>("--lse");
+  return claims;
+}
+
+void load_claims(const ClaimArgs& args, LoadedClaims& to, std::vector<Problem>& problems) {
+  load("--out", args.out, 4, to.out, to.decimals, problems);
+  load("--weights", args.weights, 4, to.weights, to.decimals, problems);
+  load("--scores", args.scores, 4, to.scores, to.decimals, problems);
+  load("--lse", args.lse, 3, to.lse, to.decimals, problems);
+  if (!args.out && !args.weights && !args.scores && !args.lse)
+    problems.push_back({"--out",
+                        "missing; give their numbers: --out, --weights, --scores or --lse "
+                        "FILE, or the numbers themselves"});
+}
+
+std::optional<FileTensor> parse_matrix(const std::string& flag, const std::string& text,
+                                       std::optional<int>& decimals,
+                                       std::vector<Problem>& problems) {
+  std::vector<double> values;
+  index_t rows = 0, columns = 0;
+  for (const std::string& row : split(text, ";\n")) {
+    const std::vector<std::string> numbers = split(row, " ,\t\r[]");
+    if (numbers.empty()) continue;
+    const auto count = static_cast<index_t>(numbers.size());
+    if (rows > 0 && count != columns) {
+      problems.push_back({flag, "row " + std::to_string(rows) + " has " + std::to_string(count) +
+                                    " numbers, the rows before it have " +
+                                    std::to_string(columns)});
+      return std::nullopt;
+    }
+    columns = count;
+    ++rows;
+    for (const std::string& number : numbers) {
+      const std::optional<double> value = parse_number(number);
+      if (!value) {
+        problems.push_back({flag, "found '" + number +
+                                      "'; a file (.npy, .safetensors) or numbers are needed, "
+                                      "rows separated by ;"});
+        return std::nullopt;
+      }
+      values.push_back(*value);
+      if (const int digits = digits_after_point(number); digits > 0)
+        decimals = std::max(decimals.value_or(0), digits);
+    }
+  }
+  if (values.empty()) {
+    problems.push_back({flag, "is empty; a file or numbers are needed"});
+    return std::nullopt;
+  }
+  FileTensor tensor = make_tensor(DType::f64, {rows, columns});
+  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  return tensor;
+}
+
+}  // namespace glasshead::cli

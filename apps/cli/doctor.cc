@@ -1,0 +1,261 @@
+// glasshead doctor: q, k, v and somebody's output -> right, or which mistake it is.
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "cli/attention_args.h"
+#include "cli/claims.h"
+#include "cli/command.h"
+#include "cli/trace_files.h"
+#include "cli/values.h"
+#include "doctor/case_subject.h"
+#include "glasshead/diagnose.h"
+#include "wire/decimal.h"
+
+namespace glasshead::cli {
+namespace {
+
+struct DoctorArgs {
+  AttentionArgs attention;
+  ClaimArgs claims;
+  std::string case_name, dtype, probe;
+  Text decimals, rope_base, rope_size;
+  std::string rope_pairing;
+  bool is_json = false, has_no_pairs = false;
+  ProbeShape shape;
+  bool has_d_v = false, has_kv_heads = false, has_kv_len = false;
+};
+
+std::optional<DType> parse_dtype(const std::string& text) {
+  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16})
+    if (text == name(type)) return type;
+  return std::nullopt;
+}
+
+std::optional<Rotary> read_rotary(const DoctorArgs& args, std::vector<Problem>& problems) {
+  if (args.rope_pairing.empty()) {
+    if (args.rope_base || args.rope_size)
+      problems.push_back({"--rope",
+                          "missing; --rope-base and --rope-size go with --rope "
+                          "halves|adjacent"});
+    return std::nullopt;
+  }
+  Rotary rotary;
+  rotary.is_adjacent = args.rope_pairing == "adjacent";
+  if (args.rope_base) {
+    const std::optional<double> base = parse_number(*args.rope_base);
+    if (base && *base > 0)
+      rotary.base = *base;
+    else
+      problems.push_back(
+          {"--rope-base", "found '" + *args.rope_base + "'; a number above 0 is needed"});
+  }
+  if (args.rope_size) {
+    const std::optional<index_t> size = parse_integer(*args.rope_size);
+    if (size && *size > 0)
+      rotary.size = *size;
+    else
+      problems.push_back(
+          {"--rope-size", "found '" + *args.rope_size + "'; a whole number is needed"});
+  }
+  return rotary;
+}
+
+std::optional<int> read_decimals(const Text& text, std::vector<Problem>& problems) {
+  if (!text) return std::nullopt;
+  const std::optional<index_t> decimals = parse_integer(*text);
+  if (decimals && *decimals >= 0 && *decimals <= 17) return static_cast<int>(*decimals);
+  problems.push_back({"--decimals", "found '" + *text + "'; a whole number, 0 to 17, is needed"});
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse(std::vector<Problem> problems) {
+  throw OptionError("doctor", std::move(problems));
+}
+
+DiagnoseOptions read_options(const DoctorArgs& args, const LoadedClaims& claims,
+                             std::vector<Problem>& problems) {
+  DiagnoseOptions options;
+  if (!args.dtype.empty()) options.arithmetic = parse_dtype(args.dtype);
+  options.decimals = read_decimals(args.decimals, problems);
+  if (!args.decimals) options.decimals = claims.decimals;
+  options.tries_pairs = !args.has_no_pairs;
+  return options;
+}
+
+int report(const Diagnosis& diagnosis, bool is_json) {
+  write_result("", is_json ? diagnosis_json(diagnosis) + "\n" : diagnosis_text(diagnosis));
+  return diagnosis.is_right() ? 0 : 1;
+}
+
+int run_case(const DoctorArgs& args) {
+  std::vector<Problem> problems;
+  LoadedClaims claims;
+  load_claims(args.claims, claims, problems);
+  DiagnoseOptions options = read_options(args, claims, problems);
+  const wire::Case c = load_case(args.case_name);
+  const std::optional<doctor::CaseSubject> subject = doctor::case_subject(c, problems);
+  if (!problems.empty() || !subject) refuse(std::move(problems));
+  options.query_labels = subject->query_labels;
+  return report(diagnose(subject->attention(), claims.claims(), options), args.is_json);
+}
+
+int run_files(const DoctorArgs& args) {
+  std::vector<Problem> problems;
+  LoadedClaims claims;
+  load_claims(args.claims, claims, problems);
+  const DiagnoseOptions options = read_options(args, claims, problems);
+  const std::optional<Rotary> rotary = read_rotary(args, problems);
+  AttentionCall call;
+  load_call(args.attention, call, problems);
+  if (!problems.empty()) refuse(std::move(problems));
+  const AttentionCase attention{call.q_view(), call.k_view(), call.v_view(),
+                                call.options,  rotary,        {}};
+  return report(diagnose(attention, claims.claims(), options), args.is_json);
+}
+
+template <class T>
+void write_npy_file(const std::filesystem::path& path, const Tensor<T, 4>& tensor) {
+  FileTensor file = make_tensor(dtype_of<T>(), {tensor.shape().begin(), tensor.shape().end()});
+  std::memcpy(file.bytes.data(), tensor.data(), file.bytes.size());
+  write_for("doctor", "--probe", [&] { write_npy(path.string(), file); });
+}
+
+std::string probe_text(const Probe& probe, const std::string& folder) {
+  std::string text = "wrote q.npy, k.npy, v.npy";
+  if (probe.mask.size() > 0) text += ", mask.npy (the pairs that may attend)";
+  text += " to " + folder + "\n";
+  for (const std::vector<std::string>& group : probe.alike) {
+    text += group.front() == "right" ? "can't be seen in this shape: " : "alike in this shape: ";
+    const std::size_t first = group.front() == "right" ? 1 : 0;
+    for (std::size_t n = first; n < group.size(); ++n) text += (n > first ? ", " : "") + group[n];
+    text += "\n";
+  }
+  text += "all others are at least " + wire::significant(probe.least_distance, 2) +
+          " tolerances apart\n";
+  text += "run your code on them, then: glasshead doctor --q " + folder + "/q.npy --k " + folder +
+          "/k.npy --v " + folder + "/v.npy --out theirs.npy and the same options\n";
+  return text;
+}
+
+int run_probe(DoctorArgs& args) {
+  ProbeShape& shape = args.shape;
+  if (!args.has_kv_heads) shape.kv_heads = shape.heads;
+  if (!args.has_d_v) shape.d_v = shape.d_k;
+  std::vector<Problem> problems;
+  std::uint64_t seed = 1;
+  if (args.attention.seed) {
+    const std::optional<std::uint64_t> given = parse_seed(*args.attention.seed);
+    if (given)
+      seed = *given;
+    else
+      problems.push_back(
+          {"--seed", "found '" + *args.attention.seed + "'; a whole number is needed"});
+    args.attention.seed.reset();  // here it is the probe's
+  }
+  for (const auto& [flag, text] :
+       {std::pair("--q", &args.attention.q), std::pair("--k", &args.attention.k),
+        std::pair("--v", &args.attention.v), std::pair("--qkv", &args.attention.qkv)})
+    if (*text) problems.push_back({flag, "given beside --probe, which makes q, k and v"});
+  const std::optional<Rotary> rotary = read_rotary(args, problems);
+  if (!problems.empty()) refuse(std::move(problems));
+  std::error_code error;
+  std::filesystem::create_directories(args.probe, error);
+  const std::filesystem::path folder(args.probe);
+  // The options are read against files of the right shapes, then the probe is made for them.
+  const auto write = [&](const Probe& probe) {
+    write_npy_file(folder / "q.npy", probe.q);
+    write_npy_file(folder / "k.npy", probe.k);
+    write_npy_file(folder / "v.npy", probe.v);
+    if (probe.mask.size() > 0) write_npy_file(folder / "mask.npy", probe.mask);
+  };
+  write(make_probe(shape, {}, seed));
+  args.attention.q = (folder / "q.npy").string();
+  args.attention.k = (folder / "k.npy").string();
+  args.attention.v = (folder / "v.npy").string();
+  AttentionCall call;
+  load_call(args.attention, call, problems);
+  if (!problems.empty()) refuse(std::move(problems));
+  const Probe probe = make_probe(shape, call.options, seed, rotary);
+  write(probe);
+  write_result("", probe_text(probe, args.probe));
+  return 0;
+}
+
+int run(DoctorArgs& args) {
+  if (!args.probe.empty()) return run_probe(args);
+  if (args.case_name.empty()) return run_files(args);
+  return run_case(args);
+}
+
+void add_probe_flags(CLI::App& command, DoctorArgs& args) {
+  const char* group = "Probes";
+  command
+      .add_option("--probe", args.probe,
+                  "Write q, k, v (and mask) to this folder, on which the mistakes are told apart")
+      ->type_name("DIR")
+      ->group(group);
+  const auto size = [&](const char* flag, index_t& value, bool* is_given, const char* description) {
+    command.add_option(flag, value, description)
+        ->type_name("N")
+        ->group(group)
+        ->each([is_given](const std::string&) {
+          if (is_given != nullptr) *is_given = true;
+        });
+  };
+  size("--batch", args.shape.batch, nullptr, "Of the probe (default 1)");
+  size("--heads", args.shape.heads, nullptr, "Query heads (default 1)");
+  size("--kv-heads", args.shape.kv_heads, &args.has_kv_heads, "Key/value heads (default: heads)");
+  size("--q-len", args.shape.q_len, nullptr, "Queries (default 12)");
+  size("--kv-len", args.shape.kv_len, nullptr, "Keys (default 20)");
+  size("--d-k", args.shape.d_k, nullptr, "Size of queries and keys (default 8)");
+  size("--d-v", args.shape.d_v, &args.has_d_v, "Size of values (default: d-k)");
+}
+
+void add(CLI::App& command, int& exit_code) {
+  auto args = std::make_shared<DoctorArgs>();
+  command.add_option("CASE", args->case_name,
+                     "A worked example by name or file, instead of --q, --k, --v");
+  add_claim_flags(command, args->claims);
+  add_attention_flags(command, args->attention);
+  const auto text = [&](const char* flag, Text& to, const char* type, const char* description) {
+    command
+        .add_option_function<std::string>(
+            flag, [&to](const std::string& given) { to = given; }, description)
+        ->type_name(type);
+  };
+  text("--decimals", args->decimals, "P",
+       "Their numbers are rounded to so many places (text: as many as it has)");
+  command
+      .add_option("--dtype", args->dtype,
+                  "The type that their program computes in, where files hold a wider one")
+      ->type_name("f64|f32|bf16|f16")
+      ->check(one_of({"f64", "f32", "bf16", "f16"}));
+  command
+      .add_option("--rope", args->rope_pairing,
+                  "Their program turns q and k by rotary positions itself: pairs (i, i+n/2), or "
+                  "(2i, 2i+1)")
+      ->type_name("halves|adjacent")
+      ->check(one_of({"halves", "adjacent"}));
+  text("--rope-base", args->rope_base, "B", "Base of the rotary angles (default 10000)");
+  text("--rope-size", args->rope_size, "N", "How many coordinates turn (default: all)");
+  command.add_flag("--no-pairs", args->has_no_pairs, "Look for single mistakes only");
+  command.add_flag("--json", args->is_json, "Write the diagnosis as JSON");
+  add_probe_flags(command, *args);
+  command.callback([args, &exit_code] { exit_code = run(*args); });
+}
+
+}  // namespace
+
+const Command kDoctor{
+    "doctor", "Find out whether somebody's attention is right and, if not, which mistake it is",
+    "# their output against q, k, v and the options they believe in\n"
+    "glasshead doctor --q q.npy --k k.npy --v v.npy --causal --out theirs.npy\n"
+    "# numbers of a worked example, as text\n"
+    "glasshead doctor three-tokens-causal --weights \"1 0 0; .5 .5 0; .25 .25 .5\"\n"
+    "# inputs that tell every mistake from every other in this shape\n"
+    "glasshead doctor --probe probe --heads 8 --kv-heads 2 --q-len 70 --kv-len 130 --d-k 64 "
+    "--causal=end\n",
+    add};
+
+}  // namespace glasshead::cli

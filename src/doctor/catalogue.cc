@@ -1,0 +1,54 @@
+#include "doctor/catalogue.h"
+
+#include <limits>
+
+#include "doctor/mistakes.h"
+
+namespace glasshead::doctor {
+
+std::vector<const Fault*> catalogue() {
+  std::vector<const Fault*> all;
+  for (const std::span<const Fault> part :
+       {score_faults(), bias_faults(), mask_faults(), mask_part_faults(), softmax_faults(),
+        layout_faults(), position_faults(), tile_faults()})
+    for (const Fault& fault : part) all.push_back(&fault);
+  return all;
+}
+
+const Fault* find_fault(std::string_view id) {
+  for (const Fault* fault : catalogue())
+    if (id == fault->id) return fault;
+  return nullptr;
+}
+
+Words words_of(const Fault& fault) {
+  if (fault.words.title != nullptr) return fault.words;
+  const Mistake* mistake = find_mistake(fault.id);
+  if (mistake == nullptr) return {"", fault.id, "", "", "", ""};
+  return {mistake->parameter, mistake->title,    mistake->done,
+          mistake->cause,     mistake->fix_code, mistake->fix};
+}
+
+NamedMistake named(const Fault& fault, const Choice& choice) {
+  const Words words = words_of(fault);
+  return {fault.id, choice.text, words.title, words.done, words.cause, words.fix_code, words.fix};
+}
+
+bool hides_by_bias(const Program& p) {
+  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+  for (const Bias::Term& term : p.options.bias.terms()) {
+    const auto* dense = std::get_if<Bias::Dense>(&term);
+    if (dense == nullptr) continue;
+    const auto [batch, heads, q_len, kv_len] = p.pairs();
+    for (index_t b = 0; b < batch; ++b)
+      for (index_t h = 0; h < heads; ++h)
+        for (index_t i = 0; i < q_len; ++i) {
+          const BroadcastRow row = broadcast_row(dense->values, b, h, i);
+          for (index_t j = 0; j < kv_len; ++j)
+            if (row.load(j) == kHidden) return true;
+        }
+  }
+  return false;
+}
+
+}  // namespace glasshead::doctor

@@ -1,0 +1,88 @@
+// Mistakes in rotary positions, where the program turns q and k itself.
+#include <string>
+
+#include "doctor/catalogue.h"
+
+namespace glasshead::doctor {
+namespace {
+
+bool turns(const Program& p) { return p.rotary.has_value(); }
+
+const Fault kFaults[] = {
+    {"rope-missing",
+     {"", "rotary positions forgotten", "q and k are not turned", "scores = q @ k.T",
+      "scores = rotate(q) @ rotate(k).T", "turn q and k before the product"},
+     [](const Program& p) { return once(turns(p)); },
+     [](Program& p, const Choice&) {
+       p.rotary.reset();
+       return true;
+     }},
+    {"rope-pairing",
+     {"", "other pairs are turned",
+      "halves (i, i + n/2) are turned where adjacent pairs (2i, 2i + "
+      "1) are meant, or the other way round",
+      "x1, x2 = x[..., ::2], x[..., 1::2]", "x1, x2 = x.chunk(2, dim=-1)",
+      "follow the model's own code; a checkpoint may have been permuted for either"},
+     [](const Program& p) { return once(turns(p) && p.d_k() > 2); },
+     [](Program& p, const Choice&) {
+       if (!p.rotary) return false;
+       p.rotary->is_adjacent = !p.rotary->is_adjacent;
+       return true;
+     }},
+    {"rope-offset",
+     {"K", "queries turned by another position", "queries are turned as if they stood K further",
+      "q = rotate(q, arange(q_len))", "q = rotate(q, past_len + arange(q_len))",
+      "positions go on where the cache ends"},
+     [](const Program& p) {
+       Choices shifts;
+       if (!turns(p)) return shifts;
+       for (const index_t k : {1, -1, 2, -2, 4, -4})
+         shifts.push_back({static_cast<double>(k), std::to_string(k)});
+       const index_t start = query_start(p);
+       if (start < -4 || start > 4)
+         shifts.push_back({static_cast<double>(-start), std::to_string(-start)});
+       return shifts;
+     },
+     [](Program& p, const Choice& choice) {
+       p.query_offset = static_cast<index_t>(choice.value);
+       return turns(p);
+     }},
+    {"rope-base",
+     {"B", "another base", "angles are powers of another base", "theta = 10000",
+      "theta = config.rope_theta", "take the base from the model's config"},
+     [](const Program& p) {
+       Choices bases;
+       if (!turns(p)) return bases;
+       for (const Choice& base : {Choice{10000, "10000"}, Choice{100000, "100000"},
+                                  Choice{500000, "500000"}, Choice{1000000, "1000000"}})
+         if (base.value != p.rotary->base) bases.push_back(base);
+       return bases;
+     },
+     [](Program& p, const Choice& choice) {
+       if (!p.rotary) return false;
+       p.rotary->base = choice.value;
+       return true;
+     }},
+    {"rope-one-side",
+     {"WHICH", "only one side turned", "queries are turned and keys are not, or the reverse",
+      "scores = rotate(q) @ k.T", "scores = rotate(q) @ rotate(k).T", "turn both"},
+     [](const Program& p) { return turns(p) ? Choices{{0, "queries"}, {1, "keys"}} : Choices{}; },
+     [](Program& p, const Choice& choice) {
+       (choice.value == 0 ? p.turns_k : p.turns_q) = false;
+       return turns(p);
+     }},
+    {"rope-values",
+     {"", "values turned too", "v is turned like k", "q, k, v = rotate(q), rotate(k), rotate(v)",
+      "q, k = rotate(q), rotate(k)", "positions belong to the scores"},
+     [](const Program& p) { return once(turns(p) && p.d_v() == p.d_k()); },
+     [](Program& p, const Choice&) {
+       p.turns_v = true;
+       return turns(p);
+     }},
+};
+
+}  // namespace
+
+std::span<const Fault> position_faults() { return kFaults; }
+
+}  // namespace glasshead::doctor

@@ -1,0 +1,124 @@
+// diagnose: judge first, then search the catalogue, then say what is known.
+#include "glasshead/diagnose.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "doctor/examine.h"
+#include "doctor/search.h"
+
+namespace glasshead {
+
+using namespace doctor;
+
+namespace {
+
+constexpr std::size_t kBlindRows = 64;   // rows on which an unseen mistake must stay unseen
+constexpr std::size_t kPlainRows = 256;  // rows that plain arithmetic is measured on
+constexpr std::size_t kMostNamed = 6;    // more pairs than this that fit are none worth naming
+
+std::vector<RowIndex> some_of(const std::vector<RowIndex>& rows, std::size_t count) {
+  if (rows.size() <= count) return rows;
+  std::vector<RowIndex> some;
+  for (std::size_t n = 0; n < count; ++n) some.push_back(rows[n * (rows.size() - 1) / (count - 1)]);
+  return some;
+}
+
+Cause cause_of(const Candidate& candidate) {
+  Cause cause;
+  for (const Made& made : candidate.made) cause.mistakes.push_back(named(*made.fault, made.choice));
+  cause.worst = candidate.worst;
+  cause.telling = candidate.telling;
+  cause.is_close = candidate.worst > kFits;
+  return cause;
+}
+
+void name_causes(const std::vector<Candidate>& candidates, Diagnosis& d) {
+  for (const Candidate& candidate : candidates) d.causes.push_back(cause_of(candidate));
+  d.verdict = DiagnosisVerdict::mistaken;
+  d.pattern.clear();  // follows from the cause
+  d.next.clear();
+  if (d.causes.size() > 1)
+    d.next.emplace_back(
+        "this input can't tell these apart: run your code on inputs that can, "
+        "glasshead doctor --probe DIR with your shapes");
+  else if (d.causes.front().telling < 2)
+    d.next.emplace_back(
+        "a single number speaks for it: make sure with glasshead doctor --probe DIR");
+}
+
+bool is_rounding_everywhere(const Examined& examined, const std::vector<RowIndex>& rows) {
+  // A fault of a few rows lies within the wide bounds of narrow types too.
+  return 2 * examined.wrong_rows.size() >= rows.size();
+}
+
+void find_causes(Search& search, const Examined& examined, const std::vector<RowIndex>& rows,
+                 const DiagnoseOptions& options, Diagnosis& d) {
+  std::vector<Candidate> causes = search.single_causes();
+  if (causes.empty() && options.tries_pairs) {
+    causes = search.pair_causes();
+    if (causes.size() > kMostNamed) {
+      d.next.push_back(std::to_string(causes.size()) +
+                       " pairs of mistakes give these numbers, so none is named: too few numbers, "
+                       "or too like each other; use glasshead doctor --probe DIR");
+      causes.clear();
+      return;
+    }
+  }
+  if (causes.empty() && is_rounding_everywhere(examined, rows)) causes = search.rounding_causes();
+  if (!causes.empty()) name_causes(causes, d);
+}
+
+}  // namespace
+
+std::string Cause::name() const {
+  std::string text;
+  for (const NamedMistake& mistake : mistakes) text += (text.empty() ? "" : " + ") + mistake.name();
+  return text;
+}
+
+Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
+                   const DiagnoseOptions& options) {
+  std::vector<Problem> problems = check_diagnosis(attention, claims, options);
+  if (!problems.empty()) fail(ErrorKind::option, "diagnose", std::move(problems));
+  Diagnosis d;
+  d.arithmetic = options.arithmetic ? *options.arithmetic : narrowest(attention, claims);
+  const Subject subject(attention, d.arithmetic);
+  const auto [batch, heads, q_len, kv_len] = subject.right.pairs();
+  d.rows = batch * heads * q_len;
+  if (d.rows == 0) return d;
+  const std::vector<RowIndex> rows = rows_to_check(subject.right, options.most_work);
+  d.rows_checked = static_cast<index_t>(rows.size());
+  const Judge judge(claims, options.decimals, d.arithmetic);
+
+  Examined examined = examine(subject, judge, rows, options);
+  d.numbers = examined.numbers;
+  d.wrong = examined.wrong;
+  d.first_wrong = std::move(examined.first_wrong);
+  d.worst = std::move(examined.worst);
+  d.worst_ulps = examined.worst_ulps;
+  d.small_rows = std::move(examined.small_rows);
+  d.pattern = std::move(examined.pattern);
+  d.proven = std::move(examined.proven);
+  d.next = std::move(examined.next);
+  if (examined.wrong_rows.empty()) {
+    d.plain_ulps = plain_ulps(subject, some_of(rows, kPlainRows));
+    d.blind = invisible(subject, judge, some_of(rows, kBlindRows));
+    return d;
+  }
+  d.verdict = DiagnosisVerdict::unexplained;
+  Search search(subject, judge, rows, examined.wrong_rows);
+  find_causes(search, examined, rows, options, d);
+  d.tried = search.tried();
+  for (const std::string& id : search.not_tried())
+    d.not_tried.push_back(id + ": needs all " + std::to_string(q_len) + " x " +
+                          std::to_string(kv_len) + " scores of a head for one row");
+  if (d.verdict == DiagnosisVerdict::unexplained)
+    d.next.emplace_back(
+        "run your code on inputs made for the purpose: glasshead doctor --probe DIR "
+        "with your shapes");
+  return d;
+}
+
+}  // namespace glasshead

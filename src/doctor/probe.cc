@@ -1,0 +1,139 @@
+// make_probe: inputs on which the catalogue's mistakes are apart, and those that can't be.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/random.h"
+#include "doctor/search.h"
+#include "glasshead/diagnose.h"
+
+namespace glasshead {
+
+using namespace doctor;
+
+namespace {
+
+// So many rows of the probe are compared to find out which mistakes are alike.
+constexpr double kWork = 2e7;
+
+Tensor<float, 4> normals(const std::array<index_t, 4>& shape, std::uint64_t seed,
+                         std::uint64_t stream, double factor) {
+  Tensor<float, 4> tensor(shape);
+  for (index_t n = 0; n < tensor.size(); ++n)
+    tensor.data()[n] =
+        static_cast<float>(factor * standard_normal(seed, static_cast<std::uint64_t>(n), stream));
+  return tensor;
+}
+
+// All claims at once, so that what differs in lse alone is apart too.
+struct Print {
+  std::string name;
+  std::vector<Shown> numbers;
+};
+
+double apart(const Print& a, const Print& b) {
+  double most = 0;
+  if (a.numbers.size() != b.numbers.size()) return std::numeric_limits<double>::infinity();
+  for (std::size_t n = 0; n < a.numbers.size(); ++n)
+    most = std::max(most, distance(a.numbers[n].expected, b.numbers[n].expected,
+                                   a.numbers[n].tolerance + b.numbers[n].tolerance));
+  return most;
+}
+
+std::vector<Print> prints_of(const Subject& subject, const Judge& judge,
+                             const std::vector<RowIndex>& rows) {
+  std::vector<Candidate> programs{{{}, subject.right}};
+  for (Candidate& single : singles(subject.right))
+    if (!single.is_rounding() && !is_too_wide(single.program))
+      programs.push_back(std::move(single));
+  std::vector<Print> prints;
+  for (const Candidate& candidate : programs) {
+    Print print{"right", {}};
+    if (!candidate.made.empty())
+      print.name = named(*candidate.made.front().fault, candidate.made.front().choice).name();
+    Runner runner(candidate.program);
+    for (const RowIndex& row : rows)
+      for (const Shown& number : shown(judge, runner.row(row), row))
+        print.numbers.push_back(number);
+    prints.push_back(std::move(print));
+  }
+  return prints;
+}
+
+void find_alike(const std::vector<Print>& prints, Probe& probe) {
+  std::vector<bool> is_grouped(prints.size(), false);
+  probe.least_distance = std::numeric_limits<double>::infinity();
+  for (std::size_t a = 0; a < prints.size(); ++a) {
+    if (is_grouped[a]) continue;
+    std::vector<std::string> group{prints[a].name};
+    for (std::size_t b = a + 1; b < prints.size(); ++b) {
+      if (is_grouped[b]) continue;
+      const double distance_ab = apart(prints[a], prints[b]);
+      if (distance_ab > kClose) {
+        probe.least_distance = std::min(probe.least_distance, distance_ab);
+        continue;
+      }
+      is_grouped[b] = true;
+      group.push_back(prints[b].name);
+    }
+    if (group.size() > 1) probe.alike.push_back(std::move(group));
+  }
+}
+
+}  // namespace
+
+Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint64_t seed,
+                 const std::optional<Rotary>& rotary) {
+  std::vector<Problem> problems;
+  const auto need = [&](const char* name, index_t n, index_t least) {
+    if (n < least)
+      problems.push_back(
+          {name, std::to_string(n) + "; at least " + std::to_string(least) + " is needed"});
+  };
+  need("batch", s.batch, 1);
+  need("heads", s.heads, 1);
+  need("kv_heads", s.kv_heads, 1);
+  need("q_len", s.q_len, 1);
+  need("kv_len", s.kv_len, 1);
+  need("d_k", s.d_k, 1);
+  need("d_v", s.d_v, 1);
+  if (!problems.empty()) fail(ErrorKind::option, "make_probe", std::move(problems));
+  Probe probe;
+  // Scores with a standard deviation of about 2: weights neither flat nor all on one key, so that
+  // every key still counts.
+  const double scale = options.scale && *options.scale != 0
+                           ? std::fabs(*options.scale)
+                           : 1 / std::sqrt(static_cast<double>(s.d_k));
+  const double spread = 2 / (scale * std::sqrt(static_cast<double>(s.d_k)));
+  const double factor = std::sqrt(spread);
+  probe.q = normals({s.batch, s.heads, s.q_len, s.d_k}, seed, 0, factor);
+  probe.k = normals({s.batch, s.kv_heads, s.kv_len, s.d_k}, seed, 1, factor);
+  probe.v = normals({s.batch, s.kv_heads, s.kv_len, s.d_v}, seed, 2, 1);
+
+  AttentionCase attention{probe.q, probe.k, probe.v, options, rotary, {}};
+  AttentionOptions believed = options;
+  believed.empty_row = EmptyRow::zero;
+  problems = check(attention.q, attention.k, attention.v, believed);
+  if (!problems.empty()) fail(ErrorKind::option, "make_probe", std::move(problems));
+  const Subject subject(attention, DType::f32);
+  // Claims of the right shapes; what they hold is not looked at.
+  Tensor<float, 4> out({s.batch, s.heads, s.q_len, s.d_v});
+  Tensor<float, 3> lse({s.batch, s.heads, s.q_len});
+  const Claims claims{out, {}, {}, lse};
+  const Judge judge(claims, std::nullopt, DType::f32);
+  if (!options.mask.parts().empty()) {
+    const PairShape pairs = subject.right.pairs();
+    const MaskPlan plan(believed, pairs);
+    probe.mask = Tensor<std::uint8_t, 4>({pairs.batch, pairs.heads, pairs.q_len, pairs.kv_len});
+    for (index_t b = 0; b < pairs.batch; ++b)
+      for (index_t h = 0; h < pairs.heads; ++h)
+        for (index_t i = 0; i < pairs.q_len; ++i)
+          for (index_t j = 0; j < pairs.kv_len; ++j)
+            probe.mask(b, h, i, j) = plan.allowed(b, h, i, j) ? 1 : 0;
+  }
+  find_alike(prints_of(subject, judge, rows_to_check(subject.right, kWork)), probe);
+  return probe;
+}
+
+}  // namespace glasshead

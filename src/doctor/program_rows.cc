@@ -1,0 +1,331 @@
+// A row of a program from its scores to weights, out and lse, and their error bounds.
+#include "doctor/program_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/math.h"
+
+namespace glasshead::doctor {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoise = 4;  // root mean squares of independent roundings that are allowed
+
+// As f32 holds it: too large is inf, too small is 0. For softmax without the maximum.
+double in_f32(double x) {
+  if (x > largest(DType::f32)) return kInf;
+  return x < 0.5 * smallest(DType::f32) ? 0 : x;
+}
+
+double positive_expm1(double x) { return math::expm1(std::min(x, 700.0)); }
+
+}  // namespace
+
+double half_ulp(DType type) {
+  switch (type) {
+    case DType::f32:
+      return 0x1p-24;
+    case DType::bf16:
+      return 0x1p-8;
+    case DType::f16:
+      return 0x1p-11;
+    default:
+      return 0x1p-53;
+  }
+}
+
+double smallest(DType type) {
+  switch (type) {
+    case DType::f32:
+      return 0x1p-149;
+    case DType::bf16:
+      return 0x1p-133;
+    case DType::f16:
+      return 0x1p-24;
+    default:
+      return 0x1p-1074;
+  }
+}
+
+double largest(DType type) {
+  switch (type) {
+    case DType::f32:
+      return 0x1.fffffep127;
+    case DType::bf16:
+      return 0x1.fep127;
+    case DType::f16:
+      return 65504;
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+const RowNumbers& Runner::row(const RowIndex& wanted) {
+  RowIndex at = wanted;
+  if (program_.swaps_axes) at = {wanted.b, wanted.i, wanted.h};
+  if (!program_.out_order.is_right()) {  // what was written as row `at` is read as row `wanted`
+    const Place from =
+        found_at(program_.out_order, {wanted.h, wanted.i, 0}, {shape_.heads, shape_.q_len, 1});
+    at = {wanted.b, from.h, from.l};
+  }
+  RowNumbers& to = numbers_;
+  to.weights.assign(slot(shape_.kv_len), 0);
+  to.out.assign(slot(program_.d_v()), 0);
+  to.weight_error.assign(slot(shape_.kv_len), 0);
+  to.out_error.assign(slot(program_.d_v()), 0);
+  to.out_size.assign(slot(program_.d_v()), 0);
+  to.lse_error = 0;
+  to.is_empty = false;
+  score(at, scored_);
+  to.visible = scored_.visible;
+  softmax(at, scored_, to);
+  to.scores = scored_.scores;
+  to.score_error = scored_.error;
+  if (narrow_ > 0)
+    for (std::size_t j = 0; j < noise_.size(); ++j) to.score_error[j] += kNoise * noise_[j];
+  if (to.is_empty && program_.empty != EmptyRule::uniform) return to;
+  const std::vector<double> weights = to.weights, weight_error = to.weight_error;
+  if (program_.is_matrix_wide()) across_rows(at, scored_, to);
+  if (program_.axis == Axis::heads) across_heads(at, scored_, to);
+  sum_values(at, scored_, to);
+  if (program_.transposes_weights) {  // on their way to the values alone: shown, they are right
+    to.weights = weights;
+    to.weight_error = weight_error;
+  }
+  return to;
+}
+
+void Runner::empty_row(RowNumbers& to) const {
+  to.is_empty = true;
+  to.lse = program_.lse == LseRule::zero_if_empty ? 0 : -kInf;
+  if (program_.empty == EmptyRule::nan) {
+    std::fill(to.weights.begin(), to.weights.end(), kNan);
+    std::fill(to.out.begin(), to.out.end(), kNan);
+  } else if (program_.empty == EmptyRule::uniform) {
+    std::fill(to.weights.begin(), to.weights.end(), 1.0 / static_cast<double>(shape_.kv_len));
+    std::fill(to.weight_error.begin(), to.weight_error.end(), u_ + narrow_);
+  }
+}
+
+double Runner::lse_of(const Scored& scored, double max, double sum) const {
+  const double natural = max + math::log(sum);
+  switch (program_.lse) {
+    case LseRule::base2:
+      return natural / math::log(2);
+    case LseRule::without_max:
+      return math::log(sum);
+    case LseRule::only_max:
+      return max;
+    case LseRule::unscaled: {
+      double most = -kInf, total = 0;
+      for (std::size_t j = 0; j < scored.scores.size(); ++j)
+        if (scored.included[j] != 0) most = std::max(most, scored.scores[j] / program_.scale);
+      for (std::size_t j = 0; j < scored.scores.size(); ++j)
+        if (scored.included[j] != 0) total += math::exp(scored.scores[j] / program_.scale - most);
+      return most + math::log(total);
+    }
+    case LseRule::natural:
+    case LseRule::zero_if_empty:
+      break;
+  }
+  return natural;
+}
+
+void Runner::softmax(const RowIndex& at, Scored& scored, RowNumbers& to) {
+  const auto n = scored.scores.size();
+  if (program_.tiling == Tiling::tail_ignored) {
+    const index_t end = shape_.kv_len / program_.tile * program_.tile;
+    std::fill(scored.included.begin() + end, scored.included.end(), char(0));
+  }
+  const bool has_sink = !program_.options.sinks.empty();
+  const double sink = has_sink ? program_.options.sinks[slot(at.h)] : -kInf;
+  double max = sink, padding = 0;
+  for (std::size_t j = 0; j < n; ++j)
+    if (scored.included[j] != 0) max = std::max(max, scored.scores[j]);
+  if (program_.tiling == Tiling::tail_zero) {
+    const index_t past = shape_.kv_len % program_.tile;
+    padding = past == 0 ? 0 : static_cast<double>(program_.tile - past);
+    max = std::max(max, 0.0);
+  }
+  noise_.assign(n, 0);
+  if (max == -kInf) return empty_row(to);
+  if (scored.is_poisoned) max = kNan;
+  const double shift = program_.is_shifted ? max : 0;
+  double sum = has_sink ? math::exp(sink - shift) : 0;
+  if (padding > 0) sum += padding * math::exp(-shift);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (scored.included[j] == 0) continue;
+    double e = math::exp(scored.scores[j] - shift);
+    if (!program_.is_shifted && program_.arithmetic != DType::f64) e = in_f32(e);
+    to.weights[j] = program_.axis == Axis::none ? scored.scores[j] : e;
+    sum += e;
+  }
+  if (!program_.is_shifted && program_.arithmetic != DType::f64) sum = in_f32(sum);
+  to.lse = lse_of(scored, program_.is_shifted ? max : 0, sum);
+  if (program_.axis != Axis::none && program_.is_divided)
+    for (std::size_t j = 0; j < n; ++j)
+      if (scored.included[j] != 0) to.weights[j] /= sum;
+  if (program_.is_twice) {
+    double again = 0;
+    for (std::size_t j = 0; j < n; ++j)
+      if (scored.included[j] != 0) again += math::exp(to.weights[j]);
+    for (std::size_t j = 0; j < n; ++j)
+      if (scored.included[j] != 0) to.weights[j] = math::exp(to.weights[j]) / again;
+  }
+  if (program_.tiling == Tiling::not_rescaled || program_.tiling == Tiling::neither_rescaled ||
+      program_.tiling == Tiling::sum_not_rescaled || program_.tiling == Tiling::averaged)
+    tile_weights(scored, sum, to);
+  weight_errors(scored, max, to);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (program_.hiding == Hiding::after && scored.visible[j] == 0)
+      to.weights[j] = to.weight_error[j] = 0;
+    to.weights[j] *= program_.weight_factor;
+    to.weight_error[j] *= program_.weight_factor;
+  }
+}
+
+void Runner::tile_weights(const Scored& scored, double sum, RowNumbers& to) const {
+  const auto n = scored.scores.size(), tile = slot(program_.tile);
+  std::vector<double> maxima;  // after each tile; -inf: nothing yet
+  double running = -kInf, largest_score = -kInf, unscaled_sum = 0;
+  index_t tiles = 0;
+  for (std::size_t j0 = 0; j0 < n; j0 += tile) {
+    const std::size_t end = std::min(n, j0 + tile);
+    double of_tile = -kInf, tile_sum = 0;
+    for (std::size_t j = j0; j < end; ++j)
+      if (scored.included[j] != 0) of_tile = std::max(of_tile, scored.scores[j]);
+    running = std::max(running, of_tile);
+    for (std::size_t j = j0; j < end; ++j) {
+      if (scored.included[j] == 0) continue;
+      const double reference = program_.tiling == Tiling::averaged ? of_tile : running;
+      to.weights[j] = math::exp(scored.scores[j] - reference);
+      tile_sum += to.weights[j];
+    }
+    if (of_tile > -kInf) ++tiles;
+    unscaled_sum += tile_sum;
+    if (program_.tiling != Tiling::averaged) continue;
+    for (std::size_t j = j0; j < end; ++j)
+      if (scored.included[j] != 0) to.weights[j] /= tile_sum;
+  }
+  largest_score = running;
+  double divisor = program_.tiling == Tiling::not_rescaled ? sum : unscaled_sum;
+  if (program_.tiling == Tiling::averaged) divisor = static_cast<double>(tiles);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (scored.included[j] == 0) continue;
+    if (program_.tiling == Tiling::sum_not_rescaled)
+      to.weights[j] = math::exp(scored.scores[j] - largest_score);
+    to.weights[j] /= divisor;
+  }
+}
+
+void Runner::weight_errors(const Scored& scored, double max, RowNumbers& to) {
+  const auto n = scored.scores.size();
+  double tau = 0, spread = 0, common = 0, count = 0;
+  const auto at_worst = [&](std::size_t j) {
+    return scored.error[j] + u_ * (8 + std::max(0.0, max - scored.scores[j]));
+  };
+  for (std::size_t j = 0; j < n; ++j) {
+    if (scored.included[j] == 0) continue;
+    ++count;
+    if (narrow_ > 0) {
+      // The order of sums leaves two roundings of the factors, those of storing and shifting it.
+      double& noise = noise_[j];
+      const double root = std::sqrt(static_cast<double>(program_.d_k()));
+      noise = narrow_ * (2 * scored.size[j] / root + 2 * std::fabs(scored.scores[j]) + 3 +
+                         std::max(0.0, max - scored.scores[j]));
+      spread += to.weights[j] * to.weights[j] * noise * noise;
+      common += to.weights[j] * scored.scores[j];
+    }
+    if (to.weights[j] > 0) tau += to.weights[j] * at_worst(j);
+  }
+  const double own = kNoise * std::sqrt(spread) + 3 * narrow_;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (scored.included[j] == 0) continue;
+    const double w = std::fabs(to.weights[j]);
+    if (program_.axis == Axis::none) {
+      to.weight_error[j] = scored.error[j] + kNoise * noise_[j];
+      continue;
+    }
+    to.weight_error[j] = w * (positive_expm1(at_worst(j) + tau) + (8 + count) * u_);
+    if (narrow_ > 0)
+      to.weight_error[j] +=
+          w * (kNoise * noise_[j] + own + 2 * narrow_ * std::fabs(scored.scores[j] - common));
+  }
+  to.lse_error = tau + u_ * (24 + count + 2 * std::fabs(to.lse)) + kNoise * std::sqrt(spread) +
+                 narrow_ * (2 * std::fabs(common) + std::fabs(to.lse) + 3);
+}
+
+void Runner::sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to) {
+  const index_t d_v = program_.d_v(), n = shape_.kv_len;
+  double total = 0, mean = 0, keys = 0;
+  bool reads_poison = false;
+  for (index_t j = 0; j < n; ++j) {
+    const std::size_t s = slot(j);
+    const double w = to.weights[s];
+    if (w == 0) {
+      if (!program_.reads_hidden_values || scored.visible[s] != 0) continue;
+      const double* hidden = value(at, j);
+      for (index_t d = 0; d < d_v; ++d) reads_poison = reads_poison || !std::isfinite(hidden[d]);
+      continue;
+    }
+    const double* v = value(at, j);
+    total += w;
+    ++keys;
+    mean += w * (scored.included[s] != 0 ? scored.scores[s] : 0);
+    for (index_t d = 0; d < d_v; ++d) {
+      to.out[slot(d)] += w * v[d];
+      to.out_size[slot(d)] += std::fabs(w * v[d]);
+    }
+  }
+  if (program_.accumulates_f16) {
+    std::fill(to.out.begin(), to.out.end(), 0.0);
+    double most = 0;
+    for (const double w : to.weights) most = std::max(most, w);
+    for (index_t j = 0; j < n; ++j) {
+      if (to.weights[slot(j)] == 0) continue;
+      const double* v = value(at, j);
+      for (index_t d = 0; d < d_v; ++d) {
+        double& sum = to.out[slot(d)];
+        sum = widen(narrow_to_f16(sum + to.weights[slot(j)] / most * v[d]));
+      }
+    }
+    for (double& x : to.out) x *= most;
+  }
+  // A common factor of all weights moves out by a multiple of itself alone: weights that add to 1
+  // are compared by how far each value is from out.
+  const bool is_average = std::fabs(total - 1) < 1e-3 && !program_.accumulates_f16;
+  std::vector<double> spread(slot(d_v)), common(slot(d_v));
+  for (index_t j = 0; j < n; ++j) {
+    const std::size_t s = slot(j);
+    const double w = to.weights[s];
+    if (w == 0) continue;
+    const double* v = value(at, j);
+    const double moved =
+        narrow_ > 0 ? w * (positive_expm1(scored.error[s] + 16 * u_)) : to.weight_error[s];
+    const double noise = narrow_ > 0 ? w * noise_[s] : 0;
+    const double lean = narrow_ > 0 && scored.included[s] != 0 ? w * (scored.scores[s] - mean) : 0;
+    for (index_t d = 0; d < d_v; ++d) {
+      const std::size_t e = slot(d);
+      const double away = is_average ? v[d] - to.out[e] : v[d];
+      to.out_error[e] += std::fabs(moved * away);
+      if (narrow_ == 0) continue;
+      const double of_weight = narrow_ * w * v[d];
+      spread[e] += noise * noise * away * away + 4 * of_weight * of_weight;
+      common[e] += lean * away;
+    }
+  }
+  for (index_t d = 0; d < d_v; ++d) {
+    const std::size_t e = slot(d);
+    to.out_error[e] += u_ * (keys + 24) * to.out_size[e];
+    if (narrow_ > 0)
+      to.out_error[e] += kNoise * std::sqrt(spread[e]) +
+                         2 * narrow_ * (std::fabs(common[e]) + std::fabs(to.out[e]));
+    if (program_.accumulates_f16)
+      to.out_error[e] += half_ulp(DType::f16) * 4 * std::sqrt(keys + 4) * to.out_size[e];
+    if (reads_poison || scored.is_poisoned) to.out[e] = kNan;
+  }
+}
+
+}  // namespace glasshead::doctor

@@ -1,0 +1,92 @@
+// What a program gives for a row, in f64, and how far rounding in its arithmetic can move each
+// number.
+//
+// Distances, with u half the distance from 1 to the next number of f32 (of f64 for f64), at worst:
+//   score   E = u ((d_k + 4) |scale| sum_e |q_e k_e| + 8 |s| + 3 |bias|), for any order of sums
+//   weight  t = E + u (m - s) + 8 u;   tau = sum_j w_j t_j
+//           |change of w| <= w (e^(t + tau) - 1 + 8 u)
+//   out     sum_j w_j (e^(t_j + tau) - 1) |v_j - out| + (keys + 24) u sum_j |w_j v_j|
+//   lse     tau + u (24 + keys + 2 |lse|)
+// The derivation is that of docs/kernels.md, for sums in any order. Where the arithmetic is bf16
+// or f16, with its own u, sums are kept in f32 but every intermediate may be stored narrow. Its
+// roundings are many and independent, so at worst is far from what happens: four root mean squares
+// of them are taken (a rounding is uniform in +-u, so that is seven of its standard deviations),
+// and in full the one that all keys share, that of the scale.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/bias_plan.h"
+#include "core/mask_plan.h"
+#include "doctor/program.h"
+#include "nn/rope.h"
+
+namespace glasshead::doctor {
+
+struct RowNumbers {
+  std::vector<double> scores, weights, out;  // [kv_len], [kv_len], [d_v]
+  std::vector<double> score_error, weight_error, out_error;
+  std::vector<double> out_size;  // sum_j |w_j v_j|
+  std::vector<char> visible;     // [kv_len] to the program
+  double lse = 0, lse_error = 0;
+  bool is_empty = false;
+};
+
+double half_ulp(DType type);  // u: 2^-53, 2^-24, 2^-8, 2^-11
+double smallest(DType type);  // the smallest number above 0
+double largest(DType type);
+
+class Runner {
+ public:
+  explicit Runner(const Program& program);
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  const RowNumbers& row(const RowIndex& at);
+  bool allowed(index_t b, index_t h, index_t i, index_t j) const { return pairs_(b, h, i, j); }
+
+ private:
+  struct Scored {                       // a row up to its scores
+    std::vector<double> scores, error;  // error: at worst, of sums in f32 or f64
+    std::vector<double> size;           // |scale| sum_e |q_e k_e|
+    std::vector<char> visible, included;
+    bool is_poisoned = false;  // by what a hidden key holds
+  };
+
+  void score(const RowIndex& at, Scored& to);
+  double biased(const RowIndex& at, index_t j, double score, double& error) const;
+  double product(const RowIndex& at, index_t j, const double* query, double& size);
+  const double* key(const RowIndex& at, index_t j);
+  const double* value(const RowIndex& at, index_t j);
+  index_t kv_head(index_t h) const;
+  index_t kv_row(index_t h, index_t j) const;
+  void turn(double* x, index_t position);
+  void softmax(const RowIndex& at, Scored& scored, RowNumbers& to);
+  void tile_weights(const Scored& scored, double sum, RowNumbers& to) const;
+  double lse_of(const Scored& scored, double max, double sum) const;
+  void fill_matrix(const RowIndex& at);
+  void across_rows(const RowIndex& at, Scored& scored, RowNumbers& to);
+  void across_heads(const RowIndex& at, Scored& scored, RowNumbers& to);
+  void empty_row(RowNumbers& to) const;
+  void weight_errors(const Scored& scored, double max, RowNumbers& to);
+  void sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to);
+
+  Program program_;
+  PairShape shape_;
+  MaskPlan plan_;
+  BiasPlan bias_;
+  Pairs pairs_;
+  bool has_dense_bias_ = false;
+  double u_ = 0, narrow_ = 0;  // of sums; of what is stored, 0 where that is as wide
+  nn::Rope rope_;
+  std::map<index_t, nn::RopeTable> turns_;  // by position
+  std::vector<double> query_, key_, value_, block_;
+  std::vector<double> matrix_;  // weights of one head, where softmax or out runs across rows
+  RowIndex matrix_of_{-1, -1, 0};
+  Scored scored_;
+  RowNumbers numbers_;
+  std::vector<double> noise_;  // [kv_len] root mean square of the narrow roundings of a score
+};
+
+}  // namespace glasshead::doctor

@@ -1,0 +1,247 @@
+// A row of a program up to its scores: which keys it sees, products, scale, cap, bias, hiding.
+#include <algorithm>
+#include <cmath>
+
+#include "base/math.h"
+#include "doctor/program_rows.h"
+
+namespace glasshead::doctor {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+AttentionOptions plan_options(const Program& program) {
+  AttentionOptions options = program.options;
+  if (!program.does_bias_hide) options.bias = {};
+  return options;
+}
+
+nn::Rope rope_of(const Program& program) {
+  nn::Rope rope;
+  if (!program.rotary) return rope;
+  rope.pairing = program.rotary->is_adjacent ? nn::RopePairing::adjacent : nn::RopePairing::halves;
+  rope.base = program.rotary->base;
+  rope.rotary = program.rotary->size;
+  return rope;
+}
+
+// A product and the sum of its terms' sizes, each in four parts.
+struct Sums {
+  double sum = 0, size = 0;
+};
+Sums multiply(const double* a, const double* b, index_t n) {
+  double sum[4] = {}, size[4] = {};
+  index_t e = 0;
+  for (; e + 4 <= n; e += 4)
+    for (index_t part = 0; part < 4; ++part) {
+      const double term = a[e + part] * b[e + part];
+      sum[part] += term;
+      size[part] += std::fabs(term);
+    }
+  for (; e < n; ++e) {
+    sum[0] += a[e] * b[e];
+    size[0] += std::fabs(a[e] * b[e]);
+  }
+  return {(sum[0] + sum[1]) + (sum[2] + sum[3]), (size[0] + size[1]) + (size[2] + size[3])};
+}
+
+double capped(double score, double cap) { return cap * math::tanh(score / cap); }
+
+// Rounded to f32 where the program computes in it.
+double stored(double x, DType arithmetic) {
+  if (arithmetic == DType::f64 || !(std::fabs(x) < 3.4e38)) return x;
+  return static_cast<double>(static_cast<float>(x));
+}
+
+}  // namespace
+
+Runner::Runner(const Program& program)
+    : program_(program),
+      shape_(program.pairs()),
+      plan_(plan_options(program), shape_),
+      bias_(program.options, shape_),
+      u_(half_ulp(program.arithmetic == DType::f64 ? DType::f64 : DType::f32)),
+      narrow_(program.arithmetic == DType::bf16 || program.arithmetic == DType::f16
+                  ? half_ulp(program.arithmetic)
+                  : 0),
+      rope_(rope_of(program)) {
+  pairs_ = [this](index_t b, index_t h, index_t i, index_t j) { return plan_.allowed(b, h, i, j); };
+  for (const PairEdit& edit : program_.pair_edits) pairs_ = edit(pairs_);
+  if (program_.missing_keys > 0)
+    pairs_ = [before = pairs_, end = shape_.kv_len - program_.missing_keys](index_t b, index_t h,
+                                                                            index_t i, index_t j) {
+      return j < end && before(b, h, i, j);
+    };
+  for (const Bias::Term& term : program_.options.bias.terms())
+    has_dense_bias_ = has_dense_bias_ || std::holds_alternative<Bias::Dense>(term);
+  const auto most = slot(std::max({program_.d_k(), program_.d_v(), program_.q->extent(3)}));
+  query_.resize(most);
+  key_.resize(most);
+  value_.resize(most);
+}
+
+index_t Runner::kv_head(index_t h) const {
+  switch (program_.grouping) {
+    case Grouping::tiled:
+    case Grouping::keys_tiled:
+      return h % program_.kv_heads();
+    case Grouping::first:
+      return 0;
+    case Grouping::adjacent:
+    case Grouping::keys_interleaved:
+      break;
+  }
+  return h / program_.group();
+}
+
+index_t Runner::kv_row(index_t h, index_t j) const {
+  const index_t group = program_.group();
+  if (program_.grouping == Grouping::keys_interleaved)
+    return (h % group * shape_.kv_len + j) / group;
+  if (program_.grouping == Grouping::keys_tiled)
+    return (j * group + h / program_.kv_heads()) % shape_.kv_len;
+  return j;
+}
+
+void Runner::turn(double* x, index_t position) {
+  auto at = turns_.find(position);
+  if (at == turns_.end())
+    at =
+        turns_
+            .emplace(position, nn::rope_table(rope_, program_.d_k(), static_cast<double>(position)))
+            .first;
+  nn::rotate({x, slot(program_.d_k())}, at->second.cos, at->second.sin,
+             nn::resolved(rope_, program_.d_k()));
+}
+
+const double* Runner::key(const RowIndex& at, index_t j) {
+  const index_t b = program_.is_first_batch ? 0 : at.b;
+  const Place place{kv_head(at.h), kv_row(at.h, j), 0};
+  const double* row = program_.k->row(b, place, program_.k_order, key_.data());
+  if (!program_.rotary || !program_.turns_k) return row;
+  if (row != key_.data()) std::copy_n(row, program_.d_k(), key_.data());
+  turn(key_.data(), j);
+  return key_.data();
+}
+
+const double* Runner::value(const RowIndex& at, index_t j) {
+  const index_t b = program_.is_first_batch ? 0 : at.b;
+  const index_t shifted =
+      std::clamp<index_t>(kv_row(at.h, j) + program_.value_shift, 0, shape_.kv_len - 1);
+  const double* row =
+      program_.v->row(b, {kv_head(at.h), shifted, 0}, program_.v_order, value_.data());
+  if (!program_.rotary || !program_.turns_v || program_.d_v() != program_.d_k()) return row;
+  if (row != value_.data()) std::copy_n(row, program_.d_v(), value_.data());
+  turn(value_.data(), j);
+  return value_.data();
+}
+
+double Runner::product(const RowIndex& at, index_t j, const double* query, double& size) {
+  const index_t d_k = program_.d_k();
+  Sums sums;
+  if (program_.product == Product::untransposed) {
+    for (index_t e = 0; e < d_k; ++e) {
+      const double term = query[e] * key(at, e)[j];
+      sums.sum += term;
+      sums.size += std::fabs(term);
+    }
+  } else if (program_.product == Product::keys_queries) {
+    const double* other = program_.q->row(at.b, {at.h, j, 0}, program_.q_order, key_.data());
+    if (program_.rotary && program_.turns_q) {
+      if (other != key_.data()) std::copy_n(other, d_k, key_.data());
+      turn(key_.data(), plan_.position(j) + program_.query_offset);
+      other = key_.data();
+    }
+    sums = multiply(query, other, d_k);
+  } else {
+    sums = multiply(query, key(at, j), d_k);
+  }
+  size = sums.size;
+  return sums.sum;
+}
+
+double Runner::biased(const RowIndex& at, index_t j, double score, double& error) const {
+  if (bias_.is_empty()) return score;
+  index_t i = at.i, from = j + program_.bias_shift;
+  if (has_dense_bias_) from = std::clamp<index_t>(from, 0, shape_.kv_len - 1);
+  if (program_.is_bias_transposed) std::swap(i, from);
+  const index_t h = program_.is_bias_of_first_head ? 0 : at.h;
+  double bias = bias_.at<double>(at.b, h, i, from);
+  if (bias == -kInf) {
+    if (program_.hiding != Hiding::select || !program_.does_bias_hide) return score;
+    return -kInf;
+  }
+  bias *= program_.bias_factor;
+  const double moved = error + u_ * 3 * std::fabs(bias);
+  const double sum = stored(score + bias, program_.arithmetic);
+  // A bias so large that the score is lost in it leaves nothing to be rounded.
+  const bool is_absorbed = stored(score + bias - moved, program_.arithmetic) == sum &&
+                           stored(score + bias + moved, program_.arithmetic) == sum;
+  error = is_absorbed ? 0 : moved + u_ * std::fabs(sum);
+  return sum;
+}
+
+void Runner::score(const RowIndex& at, Scored& to) {
+  const index_t n = shape_.kv_len;
+  to.scores.assign(slot(n), -kInf);
+  to.error.assign(slot(n), 0);
+  to.size.assign(slot(n), 0);
+  to.included.assign(slot(n), 0);
+  to.visible.assign(slot(n), 0);
+  to.is_poisoned = false;
+  const double* query = nullptr;
+  if (program_.product == Product::keys_queries) {
+    query = key({at.b, at.h, 0}, at.i);
+    std::copy_n(query, program_.d_k(), query_.data());
+  } else {
+    query = program_.q->row(at.b, {at.h, at.i, 0}, program_.q_order, query_.data());
+    if (query != query_.data()) std::copy_n(query, program_.d_k(), query_.data());
+    if (program_.rotary && program_.turns_q)
+      turn(query_.data(), plan_.position(at.i) + program_.query_offset);
+  }
+  const double scale = program_.scale, cap = program_.options.softcap;
+  const bool has_cap = cap > 0;
+  const double value = program_.hidden_value;
+  for (index_t j = 0; j < n; ++j) {
+    const std::size_t s = slot(j);
+    const bool is_visible = pairs_(at.b, at.h, at.i, j);
+    to.visible[s] = is_visible ? 1 : 0;
+    const bool is_hidden_at_once = program_.hiding == Hiding::select && !is_visible;
+    if (is_hidden_at_once) {
+      if (has_cap && program_.cap_place == CapPlace::after_mask) {
+        to.scores[s] = -cap;
+        to.included[s] = 1;
+      }
+      if (!program_.reads_hidden_keys && !program_.reads_hidden_values) continue;
+      double ignored = 0;
+      if (program_.reads_hidden_keys && !std::isfinite(product(at, j, query_.data(), ignored)))
+        to.is_poisoned = true;
+      continue;
+    }
+    double size = 0;
+    const double raw = product(at, j, query_.data(), size);
+    to.size[s] = std::fabs(scale) * size;
+    double x = has_cap && program_.cap_place == CapPlace::before_scale ? capped(raw, cap) * scale
+                                                                       : raw * scale;
+    double error = u_ * (static_cast<double>(program_.d_k() + 4) * to.size[s] + 8 * std::fabs(x));
+    if (has_cap && program_.cap_place == CapPlace::after_scale) x = capped(x, cap);
+    x = biased(at, j, x, error);
+    if (has_cap &&
+        (program_.cap_place == CapPlace::after_bias || program_.cap_place == CapPlace::after_mask))
+      x = capped(x, cap);
+    if (program_.hiding == Hiding::numbered && is_visible) x += 1;
+    if (!is_visible) {
+      if (program_.hiding == Hiding::multiplied) x = 0;
+      if (program_.hiding == Hiding::set) x = value;
+      if (program_.hiding == Hiding::added || program_.hiding == Hiding::scaled)
+        x = stored(x + (program_.hiding == Hiding::scaled ? value * scale : value),
+                   program_.arithmetic);
+      if (program_.hiding != Hiding::after && program_.hiding != Hiding::numbered) error = 0;
+    }
+    to.scores[s] = x;
+    to.error[s] = error;
+    to.included[s] = 1;
+  }
+}
+
+}  // namespace glasshead::doctor

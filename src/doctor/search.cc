@@ -1,0 +1,208 @@
+#include "doctor/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "doctor/fit.h"
+
+namespace glasshead::doctor {
+namespace {
+
+constexpr std::size_t kScreened = 8;  // rows that a candidate must pass before all are compared
+
+bool is_same(const RowIndex& a, const RowIndex& b) {
+  return a.b == b.b && a.h == b.h && a.i == b.i;
+}
+
+// Up to `count` of a list, spread over it, its ends included.
+std::vector<RowIndex> spread(const std::vector<RowIndex>& rows, std::size_t count) {
+  if (rows.size() <= count) return rows;
+  std::vector<RowIndex> some;
+  for (std::size_t n = 0; n < count; ++n) some.push_back(rows[n * (rows.size() - 1) / (count - 1)]);
+  return some;
+}
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  const bool a_fits = a.worst <= kFits, b_fits = b.worst <= kFits;
+  if (a_fits != b_fits) return a_fits;
+  return a_fits ? false : a.worst < b.worst;  // among those that fit the catalogue's order stands
+}
+
+}  // namespace
+
+bool is_too_wide(const Program& program) {
+  const auto [batch, heads, q_len, kv_len] = program.pairs();
+  return program.is_matrix_wide() && q_len * kv_len > kMostWidePairs;
+}
+
+std::vector<Candidate> singles(const Program& right) {
+  std::vector<Candidate> all;
+  for (const Fault* fault : catalogue())
+    for (const Choice& choice : fault->choices(right)) {
+      Candidate candidate{{{fault, choice}}, right};
+      if (fault->edit(candidate.program, choice)) all.push_back(std::move(candidate));
+    }
+  return all;
+}
+
+Search::Search(const Subject& subject, const Judge& judge, const std::vector<RowIndex>& rows,
+               const std::vector<RowIndex>& wrong)
+    : subject_(subject), judge_(judge), rows_(rows), singles_(singles(subject.right)) {
+  screen_ = spread(wrong, kScreened - 3);
+  std::vector<RowIndex> others;
+  for (const RowIndex& row : rows) {
+    const bool is_taken = std::any_of(screen_.begin(), screen_.end(),
+                                      [&](const RowIndex& s) { return is_same(s, row); });
+    if (!is_taken) others.push_back(row);
+  }
+  for (const RowIndex& row : spread(others, kScreened - screen_.size())) screen_.push_back(row);
+}
+
+double Search::misfit(const Program& program, const std::vector<RowIndex>& rows) {
+  Runner runner(program);
+  double worst = 0;
+  for (const RowIndex& row : rows) {
+    worst = std::max(worst, judge_.misfit(runner.row(row), row, program.may_drop, kClose));
+    if (worst > kClose) break;
+  }
+  return worst;
+}
+
+bool Search::survives(Candidate& candidate) {
+  ++tried_;
+  if (is_too_wide(candidate.program)) {
+    const std::string id = candidate.made.front().fault->id;
+    if (std::find(not_tried_.begin(), not_tried_.end(), id) == not_tried_.end())
+      not_tried_.push_back(id);
+    return false;
+  }
+  return misfit(candidate.program, screen_) <= kClose;
+}
+
+// Compares survivors on all rows, and counts what tells them from the right program.
+std::vector<Candidate> Search::settle(std::vector<Candidate> candidates) {
+  std::vector<Candidate> left;
+  bool one_fits = false;
+  for (Candidate& candidate : candidates) {
+    candidate.worst = misfit(candidate.program, rows_);
+    if (candidate.worst > kClose) continue;
+    Runner right(subject_.right), wrong(candidate.program);
+    for (const RowIndex& row : rows_) {
+      const std::vector<Shown> theirs = shown(judge_, wrong.row(row), row);
+      candidate.telling += count_differing(shown(judge_, right.row(row), row), theirs);
+    }
+    one_fits = one_fits || candidate.worst <= kFits;
+    left.push_back(std::move(candidate));
+  }
+  if (!one_fits) return {};
+  // Insertion keeps the catalogue's order among equals, on every standard library.
+  std::vector<Candidate> sorted;
+  for (Candidate& candidate : left) {
+    auto at = sorted.begin();
+    while (at != sorted.end() && !is_better(candidate, *at)) ++at;
+    sorted.insert(at, std::move(candidate));
+  }
+  return sorted;
+}
+
+void Search::add_fitted(std::vector<Candidate>& candidates, const char* id) {
+  const Fault* fault = find_fault(id);
+  const bool is_scale = std::string_view(id) == "scale-other";
+  const double known = is_scale ? subject_.right.scale : subject_.right.options.softcap;
+  const auto make = [&](double value) {
+    Program program = subject_.right;
+    (is_scale ? program.scale : program.options.softcap) = value;
+    return program;
+  };
+  const std::vector<RowIndex> rows(
+      screen_.begin(),
+      screen_.begin() + static_cast<index_t>(std::min<std::size_t>(3, screen_.size())));
+  const std::optional<double> value = fit_number(judge_, rows, make, known, is_scale);
+  if (!value || *value == known) return;
+  Candidate candidate{{{fault, {*value, number_name(*value)}}}, make(*value)};
+  if (survives(candidate)) candidates.push_back(std::move(candidate));
+}
+
+std::vector<Candidate> Search::single_causes() {
+  std::vector<Candidate> survivors;
+  bool has_scale = false, has_cap = false;
+  for (Candidate& single : singles_) {
+    if (single.is_rounding() || !survives(single)) continue;
+    const std::string_view id = single.made.front().fault->id;
+    has_scale = has_scale || id.starts_with("scale-");
+    has_cap = has_cap || id.starts_with("softcap-");
+    survivors.push_back(single);
+  }
+  if (!has_scale && survivors.empty()) add_fitted(survivors, "scale-other");
+  if (!has_cap && survivors.empty()) add_fitted(survivors, "softcap-other");
+  return settle(std::move(survivors));
+}
+
+std::vector<Candidate> Search::pair_causes() {
+  // What changes nothing here alone is left out: with it the pair would be a single mistake.
+  std::vector<const Candidate*> visible;
+  for (const Candidate& single : singles_) {
+    if (single.is_rounding() || is_too_wide(single.program)) continue;
+    if (single.program.is_matrix_wide() &&
+        single.program.pairs().q_len * single.program.pairs().kv_len > kMostWidePairs / 64)
+      continue;
+    Runner right(subject_.right), wrong(single.program);
+    for (const RowIndex& row : screen_) {
+      if (count_differing(shown(judge_, right.row(row), row), shown(judge_, wrong.row(row), row)) ==
+          0)
+        continue;
+      visible.push_back(&single);
+      break;
+    }
+  }
+  std::vector<Candidate> survivors;
+  for (std::size_t a = 0; a < visible.size(); ++a)
+    for (std::size_t b = a + 1; b < visible.size(); ++b) {
+      const Made& first = visible[a]->made.front();
+      const Made& second = visible[b]->made.front();
+      if (first.fault == second.fault) continue;
+      Candidate pair{{first, second}, visible[a]->program};
+      if (!second.fault->edit(pair.program, second.choice)) continue;
+      if (survives(pair)) survivors.push_back(std::move(pair));
+    }
+  std::vector<Candidate> causes = settle(std::move(survivors));
+  constexpr index_t kEvidence = 4;  // numbers: with fewer, some pair of thousands fits by chance
+  std::erase_if(causes, [](const Candidate& c) { return c.telling < kEvidence; });
+  return causes;
+}
+
+std::vector<Candidate> Search::rounding_causes() {
+  std::vector<Candidate> survivors;
+  for (Candidate& single : singles_) {
+    if (!single.is_rounding() || !survives(single)) continue;
+    survivors.push_back(single);
+  }
+  std::vector<Candidate> causes = settle(std::move(survivors));
+  if (causes.size() > 1) causes.resize(1);  // wider bounds hold all that narrower ones do
+  return causes;
+}
+
+std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
+                                   const std::vector<RowIndex>& rows) {
+  std::vector<std::string> names;
+  std::vector<std::vector<Shown>> right_rows;
+  Runner right(subject.right);
+  for (const RowIndex& row : rows) right_rows.push_back(shown(judge, right.row(row), row));
+  const bool has_lse = judge.claims().lse.data != nullptr;
+  for (const Candidate& single : singles(subject.right)) {
+    const std::string_view id = single.made.front().fault->id;
+    if (single.is_rounding() || (id.starts_with("lse-") && !has_lse)) continue;
+    if (is_too_wide(single.program)) continue;
+    Runner wrong(single.program);
+    bool is_seen = false;
+    for (std::size_t n = 0; n < rows.size() && !is_seen; ++n)
+      is_seen = count_differing(right_rows[n], shown(judge, wrong.row(rows[n]), rows[n])) > 0;
+    if (is_seen) continue;
+    const Made& made = single.made.front();
+    names.push_back(named(*made.fault, made.choice).name());
+  }
+  return names;
+}
+
+}  // namespace glasshead::doctor

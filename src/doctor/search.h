@@ -1,0 +1,75 @@
+// Which programs of the catalogue give the claimed numbers.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "doctor/catalogue.h"
+#include "doctor/judge.h"
+#include "doctor/subject.h"
+
+namespace glasshead::doctor {
+
+struct Made {
+  const Fault* fault = nullptr;
+  Choice choice;
+};
+
+struct Candidate {
+  std::vector<Made> made;  // one, or two
+  Program program;
+  double worst = 0;     // in tolerances, over the rows it was compared on
+  index_t telling = 0;  // numbers that differ from the right program's
+  bool is_rounding() const {
+    return std::any_of(made.begin(), made.end(),
+                       [](const Made& m) { return m.fault->is_rounding; });
+  }
+};
+
+inline constexpr double kFits = 1;   // tolerances: gives the numbers
+inline constexpr double kClose = 4;  // tolerances: is not ruled out
+
+// Every single mistake that can be made in this program, parameters by their lists.
+std::vector<Candidate> singles(const Program& right);
+
+// A matrix of more pairs than this is not gone through for one row.
+inline constexpr index_t kMostWidePairs = index_t{1} << 22;
+bool is_too_wide(const Program& program);
+
+class Search {
+ public:
+  // `rows` were compared; `wrong` are those where the right program does not fit, worst first.
+  Search(const Subject& subject, const Judge& judge, const std::vector<RowIndex>& rows,
+         const std::vector<RowIndex>& wrong);
+
+  // Those that fit or come close on all rows, best first. Empty unless one fits.
+  std::vector<Candidate> single_causes();
+  std::vector<Candidate> pair_causes();
+  std::vector<Candidate> rounding_causes();
+
+  index_t tried() const { return tried_; }
+  const std::vector<std::string>& not_tried() const { return not_tried_; }
+
+ private:
+  // The largest distance on these rows; stops above kClose.
+  double misfit(const Program& program, const std::vector<RowIndex>& rows);
+  bool survives(Candidate& candidate);
+  std::vector<Candidate> settle(std::vector<Candidate> candidates);
+  void add_fitted(std::vector<Candidate>& candidates, const char* id);
+
+  const Subject& subject_;
+  const Judge& judge_;
+  const std::vector<RowIndex>& rows_;
+  std::vector<RowIndex> screen_;  // a few, wrong ones first
+  std::vector<Candidate> singles_;
+  index_t tried_ = 0;
+  std::vector<std::string> not_tried_;
+};
+
+// Of `candidates` those whose numbers on `rows` are the right ones, by name.
+std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
+                                   const std::vector<RowIndex>& rows);
+
+}  // namespace glasshead::doctor
