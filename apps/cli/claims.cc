@@ -60,7 +60,7 @@ void add_claim_flags(CLI::App& command, ClaimArgs& args) {
         ->type_name("FILE|NUMBERS")
         ->group("Their numbers (.npy, .safetensors, or text: \"1 0; .5 .5\")");
   };
-  add("-o,--out", args.out, "Their output [batch, heads, q_len, d_v]");
+  add("--out", args.out, "Their output [batch, heads, q_len, d_v]");
   add("--weights", args.weights,
       "Their weights after softmax, before dropout [batch, heads, q_len, kv_len]");
   add("--scores", args.scores, "Their scores: scaled, capped, biased; hidden pairs are not judged");

@@ -54,6 +54,7 @@ class Runner {
     bool is_poisoned = false;  // by what a hidden key holds
   };
 
+  void see(const RowIndex& at, Scored& to);
   void score(const RowIndex& at, Scored& to);
   double biased(const RowIndex& at, index_t j, double score, double& error) const;
   double product(const RowIndex& at, index_t j, const double* query, double& size);
@@ -81,7 +82,8 @@ class Runner {
   double u_ = 0, narrow_ = 0;  // of sums; of what is stored, 0 where that is as wide
   nn::Rope rope_;
   std::map<index_t, nn::RopeTable> turns_;  // by position
-  std::vector<double> query_, key_, value_, block_;
+  std::vector<double> query_, key_, value_;
+  std::vector<std::uint8_t> flags_;
   std::vector<double> matrix_;  // weights of one head, where softmax or out runs across rows
   RowIndex matrix_of_{-1, -1, 0};
   Scored scored_;

@@ -181,6 +181,18 @@ double Runner::biased(const RowIndex& at, index_t j, double score, double& error
   return sum;
 }
 
+// Which keys the row sees; by the plan at once where nothing edits its pairs.
+void Runner::see(const RowIndex& at, Scored& to) {
+  const index_t n = shape_.kv_len;
+  if (program_.pair_edits.empty() && program_.missing_keys == 0) {
+    flags_.assign(slot(n), 0);
+    plan_.fill_row(at.b, at.h, at.i, plan_.key_range(at.b, at.h, at.i), flags_.data());
+    std::copy(flags_.begin(), flags_.end(), to.visible.begin());
+    return;
+  }
+  for (index_t j = 0; j < n; ++j) to.visible[slot(j)] = pairs_(at.b, at.h, at.i, j) ? 1 : 0;
+}
+
 void Runner::score(const RowIndex& at, Scored& to) {
   const index_t n = shape_.kv_len;
   to.scores.assign(slot(n), -kInf);
@@ -202,10 +214,10 @@ void Runner::score(const RowIndex& at, Scored& to) {
   const double scale = program_.scale, cap = program_.options.softcap;
   const bool has_cap = cap > 0;
   const double value = program_.hidden_value;
+  see(at, to);
   for (index_t j = 0; j < n; ++j) {
     const std::size_t s = slot(j);
-    const bool is_visible = pairs_(at.b, at.h, at.i, j);
-    to.visible[s] = is_visible ? 1 : 0;
+    const bool is_visible = to.visible[s] != 0;
     const bool is_hidden_at_once = program_.hiding == Hiding::select && !is_visible;
     if (is_hidden_at_once) {
       if (has_cap && program_.cap_place == CapPlace::after_mask) {
