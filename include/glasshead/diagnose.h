@@ -118,7 +118,7 @@ struct Diagnosis {
   bool is_right() const { return verdict == DiagnosisVerdict::right; }
 };
 
-// Throws ShapeError or OptionError with every problem: those of `check`, claims that do not fit.
+// Throws OptionError with every problem: those of `check`, claims that do not fit.
 // Plain f64 and the readable path alone; deterministic. Cost: some seconds for [1, 8, 512, 64].
 Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
                    const DiagnoseOptions& options = {});

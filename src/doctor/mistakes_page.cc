@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "doctor/catalogue.h"
 #include "doctor/comparison.h"
 #include "doctor/mistake_document.h"
 #include "wire/document_tables.h"
@@ -97,6 +98,31 @@ std::string entry(const Mistake& mistake, const wire::Case& c) {
   return text + same_as(mistake);
 }
 
+// A cell of a table: no end of it, no line's end.
+std::string code_cell(const char* code) {
+  std::string text;
+  for (const char* c = code; *c != '\0'; ++c)
+    text += *c == '|' ? std::string("\\|") : std::string(1, *c);
+  return "`" + text + "`";
+}
+
+// What the doctor knows beside the mistakes above: entries without a traced run.
+std::string doctors_page() {
+  std::string text =
+      "## Told by `glasshead doctor`\n\nThe doctor knows all of the above, and these, which need "
+      "tensors that have the structure: heads, tiles, windows, positions.\n\n"
+      "| id | what is done | as it is written | as it should be |\n|:--|:--|:--|:--|\n";
+  for (const Fault* fault : catalogue()) {
+    if (find_mistake(fault->id) != nullptr) continue;
+    const Words words = words_of(*fault);
+    text += std::string("| `") + fault->id +
+            (*words.parameter == '\0' ? "" : std::string(":") + words.parameter) + "` | " +
+            wire::markdown_escape(words.done) + " | " + code_cell(words.cause) + " | " +
+            code_cell(words.fix_code) + ": " + wire::markdown_escape(words.fix) + " |\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string mistakes_markdown(const wire::Case& c) {
@@ -127,8 +153,7 @@ std::string mistakes_markdown(const wire::Case& c) {
       text += "- " + weights_line(c, table, n) + "\n";
   text += "\n";
   for (const Mistake& mistake : mistakes()) text += entry(mistake, c);
-  while (text.ends_with("\n\n")) text.pop_back();
-  return text;
+  return text + doctors_page();
 }
 
 }  // namespace glasshead::doctor

@@ -16,7 +16,7 @@ constexpr double kNoise = 4;  // root mean squares of independent roundings that
 // As f32 holds it: too large is inf, too small is 0. For softmax without the maximum.
 double in_f32(double x) {
   if (x > largest(DType::f32)) return kInf;
-  return x < 0.5 * smallest(DType::f32) ? 0 : x;
+  return x < 0x1p-150 ? 0 : x;
 }
 
 double positive_expm1(double x) { return math::expm1(std::min(x, 700.0)); }
@@ -39,9 +39,8 @@ double half_ulp(DType type) {
 double smallest(DType type) {
   switch (type) {
     case DType::f32:
-      return 0x1p-149;
     case DType::bf16:
-      return 0x1p-133;
+      return 0x1p-126;
     case DType::f16:
       return 0x1p-24;
     default:
@@ -142,16 +141,19 @@ void Runner::softmax(const RowIndex& at, Scored& scored, RowNumbers& to) {
   const bool has_sink = !program_.options.sinks.empty();
   const double sink = has_sink ? program_.options.sinks[slot(at.h)] : -kInf;
   double max = sink, padding = 0;
-  for (std::size_t j = 0; j < n; ++j)
-    if (scored.included[j] != 0) max = std::max(max, scored.scores[j]);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (scored.included[j] == 0) continue;
+    max = std::max(max, scored.scores[j]);
+    if (std::isnan(scored.scores[j])) scored.is_poisoned = true;
+  }
   if (program_.tiling == Tiling::tail_zero) {
     const index_t past = shape_.kv_len % program_.tile;
     padding = past == 0 ? 0 : static_cast<double>(program_.tile - past);
     max = std::max(max, 0.0);
   }
   noise_.assign(n, 0);
-  if (max == -kInf) return empty_row(to);
   if (scored.is_poisoned) max = kNan;
+  if (max == -kInf) return empty_row(to);
   const double shift = program_.is_shifted ? max : 0;
   double sum = has_sink ? math::exp(sink - shift) : 0;
   if (padding > 0) sum += padding * math::exp(-shift);

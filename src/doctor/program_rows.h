@@ -34,7 +34,9 @@ struct RowNumbers {
 };
 
 double half_ulp(DType type);  // u: 2^-53, 2^-24, 2^-8, 2^-11
-double smallest(DType type);  // the smallest number above 0
+// What a number near 0 may be off by: the smallest number above 0; of f32 and bf16 the smallest
+// normal one, since many programs take less for 0.
+double smallest(DType type);
 double largest(DType type);
 
 class Runner {

@@ -243,9 +243,8 @@ TEST(Diagnose, samples_rows_of_large_inputs_and_says_so) {
   options.mask = Mask::causal();
   const Probe probe = make_probe(shape, options);
   const AttentionCase attention{probe.q, probe.k, probe.v, options, {}, {}};
-  Program wrong = Subject(attention, DType::f32).right;
   const Subject subject(attention, DType::f32);
-  wrong = subject.right;
+  Program wrong = subject.right;
   wrong.scale = 1;
   const Written theirs = written(wrong, shape);
   const Diagnosis d = diagnose(attention, theirs.claims(false), {.most_work = 5e5});

@@ -1,0 +1,83 @@
+"""glasshead doctor. Expected numbers: the first tutorial's, and softmax worked out here."""
+
+import json
+import math
+
+from glasshead import Case, main, read_npy
+
+
+def softmax(row):
+    e = [math.exp(x - max(row)) for x in row]
+    return [x / sum(e) for x in e]
+
+
+def attend(q, k, v, scale, sees):
+    out = []
+    for i, x in enumerate(q):
+        keys = [j for j in range(len(k)) if sees(i, j)]
+        w = softmax([scale * sum(a * b for a, b in zip(x, k[j])) for j in keys])
+        out.append([sum(w[n] * v[j][e] for n, j in enumerate(keys)) for e in range(len(v[0]))])
+    return out
+
+
+class Doctor(Case):
+    def doctor(self, *args, code=1):
+        return self.run_command("doctor", *args, code=code).out
+
+    def test_the_tutorials_table_has_one_wrong_row(self):
+        said = self.doctor("three-tokens-causal", "--weights", "1 0 0; .5 .5 0; .25 .25 .5",
+                           "--decimals", "2")
+        self.assertRegex(said, "row A right · row B wrong, should be 0.3302 0.6698 0.0000 · row C right")
+        self.assertIn("equal weights need equal scores, and these are 0.0000 and 0.7071", said)
+        self.assertIn("the normalisation is fine", said)
+        self.assertIn("the mask hides all that it should", said)
+        self.assertIn("no mistake in the catalogue", said)
+
+    def test_right_numbers_are_right_and_blind_spots_are_told(self):
+        said = self.doctor("three-tokens-causal", "--weights",
+                           "1 0 0; 0.3302 0.6698 0; 0.2483 0.2483 0.5035", code=0)
+        self.assertTrue(said.startswith("RIGHT"))
+        self.assertIn("can't show", said)
+        self.assertIn("scores-transposed", said)
+
+    def probe(self, *args):
+        self.run_command("doctor", "--probe", self.path("p"), "--q-len", "6", "--kv-len", "9",
+                         "--d-k", "4", *args)
+        return [read_npy(self.path(f"p/{name}.npy"))[2][0][0] for name in "qkv"]
+
+    def files(self):
+        return [x for n in "qkv" for x in ("--" + n, self.path(f"p/{n}.npy"))]
+
+    def test_a_probe_is_written_and_names_the_mistake_of_what_was_run_on_it(self):
+        q, k, v = self.probe("--causal=end")
+        sees = lambda i, j: j <= i  # top left, where bottom right is meant
+        theirs = self.npy("theirs", attend(q, k, v, 0.5, sees), "<f4")
+        said = self.doctor(*self.files(), "--causal=end", "--out", theirs)
+        self.assertTrue(said.startswith("WRONG"))
+        self.assertIn("cause     causal-corner:0: ", said)
+        self.assertIn("fix       ", said)
+        right = self.npy("right", attend(q, k, v, 0.5, lambda i, j: j <= i + 3), "<f4")
+        self.assertTrue(self.doctor(*self.files(), "--causal=end", "--out", right, code=0)
+                        .startswith("RIGHT"))
+
+    def test_a_probe_says_what_its_shape_can_not_tell_apart(self):
+        said = self.run_command("doctor", "--probe", self.path("p"), "--causal=end").out
+        self.assertIn("can't be seen in this shape: ", said)
+        self.assertIn("mask-finite:-1e9", said)
+
+    def test_json(self):
+        q, k, v = self.probe()
+        theirs = self.npy("theirs", attend(q, k, v, 1, lambda i, j: True), "<f4")
+        said = json.loads(self.doctor(*self.files(), "--out", theirs, "--json"))
+        self.assertEqual(said["schema"], "glasshead.diagnosis/1")
+        self.assertEqual(said["verdict"], "mistaken")
+        self.assertEqual([c["name"] for c in said["causes"]], ["scale-missing"])
+
+    def test_all_that_is_wrong_with_a_call_is_said_at_once(self):
+        said = self.refused("doctor", "--q", "no.npy", "--out", "1 x", "--decimals", "many")
+        for flag in ("--q", "--k", "--v", "--out", "--decimals"):
+            self.assertIn(f"doctor: {flag}", said)
+
+
+if __name__ == "__main__":
+    main()
