@@ -65,6 +65,10 @@ void add_claim_flags(CLI::App& command, ClaimArgs& args) {
       "Their weights after softmax, before dropout [batch, heads, q_len, kv_len]");
   add("--scores", args.scores, "Their scores: scaled, capped, biased; hidden pairs are not judged");
   add("--lse", args.lse, "Their log of each row's sum of exp(score) [batch, heads, q_len]");
+  add("--dq", args.dq, "Their gradient with respect to q, in its shape; needs --d-out");
+  add("--dk", args.dk, "Their gradient with respect to k");
+  add("--dv", args.dv, "Their gradient with respect to v");
+  add("--d-out", args.d_out, "The gradient of the loss with respect to out that they came from");
 }
 
 Claims LoadedClaims::claims() const {
@@ -73,6 +77,10 @@ Claims LoadedClaims::claims() const {
   if (weights) claims.weights = weights->view<4>("--weights");
   if (scores) claims.scores = scores->view<4>("--scores");
   if (lse) claims.lse = lse->view<3>("--lse");
+  if (dq) claims.dq = dq->view<4>("--dq");
+  if (dk) claims.dk = dk->view<4>("--dk");
+  if (dv) claims.dv = dv->view<4>("--dv");
+  if (d_out) claims.d_out = d_out->view<4>("--d-out");
   return claims;
 }
 

@@ -11,13 +11,13 @@
 namespace glasshead::cli {
 
 struct ClaimArgs {
-  Text out, weights, scores, lse;
+  Text out, weights, scores, lse, dq, dk, dv, d_out;
 };
 void add_claim_flags(CLI::App& command, ClaimArgs& args);
 
 // The claims and the memory that they refer to.
 struct LoadedClaims {
-  std::optional<FileTensor> out, weights, scores, lse;
+  std::optional<FileTensor> out, weights, scores, lse, dq, dk, dv, d_out;
   std::optional<int> decimals;  // of numbers given as text: as many as the longest has
   Claims claims() const;
 };

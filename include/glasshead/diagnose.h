@@ -46,6 +46,9 @@ struct Claims {
   ConstTensor<4> scores;   // [batch, heads, q_len, kv_len] scaled, capped, biased; hidden pairs are
                            // not judged
   ConstTensor<3> lse;      // [batch, heads, q_len]
+  // Gradients of a loss with respect to q, k, v, in their shapes, and d_out = dL/dout, in out's
+  // shape, which they need. Not for rotary positions that the program applies itself.
+  ConstTensor<4> dq, dk, dv, d_out;
 };
 
 struct DiagnoseOptions {
@@ -85,7 +88,7 @@ struct Cause {
 
 // One number of theirs beside the right one.
 struct Entry {
-  std::string claim;           // "out", "weights", "scores", "lse"; empty: there is none
+  std::string claim;  // "out", "weights", "scores", "lse", "dq", "dk", "dv"; empty: there is none
   std::vector<index_t> index;  // of the claim's axes
   double found = 0, right = 0, tolerance = 0;
 };

@@ -10,7 +10,7 @@ std::vector<const Fault*> catalogue() {
   std::vector<const Fault*> all;
   for (const std::span<const Fault> part :
        {score_faults(), bias_faults(), mask_faults(), mask_part_faults(), softmax_faults(),
-        layout_faults(), position_faults(), tile_faults()})
+        layout_faults(), position_faults(), tile_faults(), gradient_faults()})
     for (const Fault& fault : part) all.push_back(&fault);
   return all;
 }

@@ -58,6 +58,7 @@ std::span<const Fault> softmax_faults();
 std::span<const Fault> layout_faults();
 std::span<const Fault> position_faults();
 std::span<const Fault> tile_faults();
+std::span<const Fault> gradient_faults();
 
 inline Choices once(bool is_possible = true) { return is_possible ? Choices{{0, ""}} : Choices{}; }
 inline bool is_square(const Program& p) { return p.q->extent(2) == p.k->extent(2); }

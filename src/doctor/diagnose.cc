@@ -84,7 +84,7 @@ Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
   if (!problems.empty()) fail(ErrorKind::option, "diagnose", std::move(problems));
   Diagnosis d;
   d.arithmetic = options.arithmetic ? *options.arithmetic : narrowest(attention, claims);
-  const Subject subject(attention, d.arithmetic);
+  const Subject subject(attention, d.arithmetic, claims.d_out);
   const auto [batch, heads, q_len, kv_len] = subject.right.pairs();
   d.rows = batch * heads * q_len;
   if (d.rows == 0) return d;

@@ -190,6 +190,39 @@ float plain_score(const Subject& subject, const RowIndex& at, index_t j, double 
   return sum * static_cast<float>(p.scale);
 }
 
+// dk and dv, beside what the right program gives.
+void examine_keys(const Subject& subject, const Judge& judge, Runner& runner, double worst,
+                  Examined& to) {
+  std::set<index_t> heads, keys;
+  for (index_t b = 0; b < subject.q.extent(0); ++b)
+    for (index_t g = 0; g < subject.k.extent(1); ++g)
+      judge.each_key(runner.key_gradients(b, g), b, g, [&](const Compared& c, index_t j) {
+        ++to.numbers;
+        const double far = distance(c.found, c.expected, c.tolerance);
+        const Entry entry{c.claim, {b, g, j, c.last}, c.found, c.expected, c.tolerance};
+        if (far > worst) {
+          worst = far;
+          to.worst = entry;
+        }
+        if (far <= kWrong) return true;
+        if (to.wrong++ == 0) to.first_wrong = entry;
+        heads.insert(g);
+        keys.insert(j);
+        return true;
+      });
+  const auto up_to = [](index_t n) {
+    std::vector<index_t> all;
+    for (index_t j = 0; j < n; ++j) all.push_back(j);
+    return all;
+  };
+  for (const std::string& text :
+       {describe_axis({"key/value head", "key/value heads", {}}, sorted(heads),
+                      up_to(subject.k.extent(1)), subject.k.extent(1)),
+        describe_axis({"key", "keys", {}}, sorted(keys), up_to(subject.k.extent(2)),
+                      subject.k.extent(2))})
+    if (!text.empty()) to.pattern.push_back("wrong in dk and dv: " + text);
+}
+
 }  // namespace
 
 double in_ulps(double error, double size, DType type) {
@@ -247,7 +280,8 @@ Examined examine(const Subject& subject, const Judge& judge, const std::vector<R
     if (tally.wrong.size() <= 64) look_at_out(subject, judge, numbers, at, tally);
     if (is_small) look_for_equal_weights(judge, numbers, at, row_label(options, subject, at), to);
   }
-  if (tally.wrong.empty()) return to;
+  if (judge.has_key_claims()) examine_keys(subject, judge, runner, worst, to);
+  if (to.wrong == 0) return to;
   add_pattern(subject, judge, tally, options, to);
   add_proofs(judge, tally, to);
   // Worst first; the order of the rows decides ties.

@@ -65,9 +65,40 @@ class Judge {
           return;
       }
     }
-    if (claims_.lse.data != nullptr)
-      visit(compared("lse", 0, claims_.lse.load(b, h, i), claims_.lse.dtype, numbers.lse,
-                     numbers.lse_error, numbers.lse));
+    if (claims_.lse.data != nullptr &&
+        !visit(compared("lse", 0, claims_.lse.load(b, h, i), claims_.lse.dtype, numbers.lse,
+                        numbers.lse_error, numbers.lse)))
+      return;
+    for (index_t e = 0; claims_.dq.data != nullptr && e < claims_.dq.shape[3]; ++e) {
+      if (numbers.dq.empty()) {  // not known of this program: never its explanation
+        visit(Compared{"dq", 0, 1, 0, 0, 1});
+        return;
+      }
+      if (!visit(compared("dq", e, claims_.dq.load(b, h, i, e), claims_.dq.dtype,
+                          numbers.dq[slot(e)], numbers.dq_error[slot(e)], numbers.dq[slot(e)])))
+        return;
+    }
+  }
+
+  bool has_key_claims() const { return claims_.dk.data != nullptr || claims_.dv.data != nullptr; }
+  // visit(Compared, key) for each claimed number of dk and dv of a head; stops where it is false.
+  template <class Visit>
+  void each_key(const KeyNumbers& numbers, index_t b, index_t g, const Visit& visit) const {
+    const auto look = [&](const char* name, const ConstTensor<4>& claim,
+                          const std::vector<double>& expected, const std::vector<double>& error) {
+      if (claim.data == nullptr) return true;
+      for (index_t j = 0; j < claim.shape[2]; ++j)
+        for (index_t e = 0; e < claim.shape[3]; ++e) {
+          const std::size_t s = slot(j * claim.shape[3] + e);
+          if (!visit(compared(name, e, claim.load(b, g, j, e), claim.dtype, expected[s], error[s],
+                              expected[s]),
+                     j))
+            return false;
+        }
+      return true;
+    };
+    if (look("dk", claims_.dk, numbers.dk, numbers.dk_error))
+      look("dv", claims_.dv, numbers.dv, numbers.dv_error);
   }
 
   // The largest distance; stops above `enough`.

@@ -105,11 +105,25 @@ struct Program {
   index_t tile = 0;
   LseRule lse = LseRule::natural;
 
+  const Numbers* d_out = nullptr;  // null: no gradients
+  Misread d_out_order;
+  double gradient_scale = 1;       // of ds, beside the program's own
+  bool forgets_mean = false;       // ds = w dw, without - sum w dw
+  bool forgets_cap_slope = false;  // d tanh is taken for 1
+  bool keeps_last_head = false;    // dk, dv of the last head that shares them, not their sum
+
   PairShape pairs() const { return {q->extent(0), q->extent(1), q->extent(2), k->extent(2)}; }
   index_t kv_heads() const { return k->extent(1); }
   index_t group() const { return q->extent(1) / kv_heads(); }
   index_t d_k() const { return k->extent(3); }
   index_t d_v() const { return v->extent(3); }
+  // Whether what it gives as gradients is known.
+  bool has_gradients() const {
+    return d_out != nullptr && product == Product::queries_keys && !swaps_axes &&
+           q_order.is_right() && k_order.is_right() && v_order.is_right() && out_order.is_right() &&
+           axis == Axis::row && !is_twice && !transposes_weights && !rotary &&
+           tiling == Tiling::none && hiding == Hiding::select && !accumulates_f16;
+  }
   // Needs the scores of a whole head, or more, for one row.
   bool is_matrix_wide() const {
     return transposes_weights || axis == Axis::columns || axis == Axis::whole;

@@ -76,6 +76,8 @@ const RowNumbers& Runner::row(const RowIndex& wanted) {
   to.out_error.assign(slot(program_.d_v()), 0);
   to.out_size.assign(slot(program_.d_v()), 0);
   to.lse_error = 0;
+  to.dq.clear();
+  to.dq_error.clear();
   to.is_empty = false;
   score(at, scored_);
   to.visible = scored_.visible;
@@ -84,11 +86,15 @@ const RowNumbers& Runner::row(const RowIndex& wanted) {
   to.score_error = scored_.error;
   if (narrow_ > 0)
     for (std::size_t j = 0; j < noise_.size(); ++j) to.score_error[j] += kNoise * noise_[j];
-  if (to.is_empty && program_.empty != EmptyRule::uniform) return to;
+  if (to.is_empty && program_.empty != EmptyRule::uniform) {
+    if (program_.has_gradients()) query_gradient(at, to);
+    return to;
+  }
   const std::vector<double> weights = to.weights, weight_error = to.weight_error;
   if (program_.is_matrix_wide()) across_rows(at, scored_, to);
   if (program_.axis == Axis::heads) across_heads(at, scored_, to);
   sum_values(at, scored_, to);
+  if (program_.has_gradients()) query_gradient(at, to);
   if (program_.transposes_weights) {  // on their way to the values alone: shown, they are right
     to.weights = weights;
     to.weight_error = weight_error;

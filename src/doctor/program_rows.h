@@ -30,7 +30,14 @@ struct RowNumbers {
   std::vector<double> out_size;  // sum_j |w_j v_j|
   std::vector<char> visible;     // [kv_len] to the program
   double lse = 0, lse_error = 0;
+  std::vector<double> dq, dq_error;  // [d_k]; empty without d_out
   bool is_empty = false;
+};
+
+// dk and dv of one key/value head.
+struct KeyNumbers {
+  std::vector<double> dk, dk_error;  // [kv_len, d_k]
+  std::vector<double> dv, dv_error;  // [kv_len, d_v]
 };
 
 double half_ulp(DType type);  // u: 2^-53, 2^-24, 2^-8, 2^-11
@@ -46,7 +53,8 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   const RowNumbers& row(const RowIndex& at);
-  bool allowed(index_t b, index_t h, index_t i, index_t j) const { return pairs_(b, h, i, j); }
+  // Of a program that has gradients. Goes through every row of every head that reads head g.
+  KeyNumbers key_gradients(index_t b, index_t g);
 
  private:
   struct Scored {                       // a row up to its scores
@@ -73,6 +81,12 @@ class Runner {
   void across_heads(const RowIndex& at, Scored& scored, RowNumbers& to);
   void empty_row(RowNumbers& to) const;
   void weight_errors(const Scored& scored, double max, RowNumbers& to);
+  // ds of the row that was computed last, and its error: [kv_len] each.
+  struct ScoreGradients {
+    std::vector<double> ds, error;
+  };
+  ScoreGradients score_gradients(const RowIndex& at);
+  void query_gradient(const RowIndex& at, RowNumbers& to);
   void sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to);
 
   Program program_;

@@ -64,8 +64,19 @@ double Search::misfit(const Program& program, const std::vector<RowIndex>& rows)
   double worst = 0;
   for (const RowIndex& row : rows) {
     worst = std::max(worst, judge_.misfit(runner.row(row), row, program.may_drop, kClose));
-    if (worst > kClose) break;
+    if (worst > kClose) return worst;
   }
+  // Keys' gradients take every row: they are looked at where all rows are.
+  if (&rows != &rows_ || !judge_.has_key_claims()) return worst;
+  if (!program.has_gradients()) return 2 * kClose;
+  for (index_t b = 0; b < program.q->extent(0); ++b)
+    for (index_t g = 0; g < program.kv_heads(); ++g) {
+      judge_.each_key(runner.key_gradients(b, g), b, g, [&](const Compared& c, index_t) {
+        worst = std::max(worst, distance(c.found, c.expected, c.tolerance));
+        return worst <= kClose;
+      });
+      if (worst > kClose) return worst;
+    }
   return worst;
 }
 
@@ -80,6 +91,26 @@ bool Search::survives(Candidate& candidate) {
   return misfit(candidate.program, screen_) <= kClose;
 }
 
+// In how many numbers of dk and dv two programs differ.
+index_t Search::key_telling(Runner& right, Runner& wrong) {
+  index_t count = 0;
+  for (index_t b = 0; b < subject_.q.extent(0); ++b)
+    for (index_t g = 0; g < subject_.k.extent(1); ++g) {
+      std::vector<Shown> of_right;
+      judge_.each_key(right.key_gradients(b, g), b, g, [&](const Compared& c, index_t) {
+        of_right.push_back({c.expected, c.tolerance});
+        return true;
+      });
+      std::vector<Shown> of_wrong;
+      judge_.each_key(wrong.key_gradients(b, g), b, g, [&](const Compared& c, index_t) {
+        of_wrong.push_back({c.expected, c.tolerance});
+        return true;
+      });
+      count += count_differing(of_right, of_wrong);
+    }
+  return count;
+}
+
 // Compares survivors on all rows, and counts what tells them from the right program.
 std::vector<Candidate> Search::settle(std::vector<Candidate> candidates) {
   std::vector<Candidate> left;
@@ -92,6 +123,7 @@ std::vector<Candidate> Search::settle(std::vector<Candidate> candidates) {
       const std::vector<Shown> theirs = shown(judge_, wrong.row(row), row);
       candidate.telling += count_differing(shown(judge_, right.row(row), row), theirs);
     }
+    if (judge_.has_key_claims()) candidate.telling += key_telling(right, wrong);
     one_fits = one_fits || candidate.worst <= kFits;
     left.push_back(std::move(candidate));
   }

@@ -55,6 +55,7 @@ class Search {
  private:
   // The largest distance on these rows; stops above kClose.
   double misfit(const Program& program, const std::vector<RowIndex>& rows);
+  index_t key_telling(Runner& right, Runner& wrong);
   bool survives(Candidate& candidate);
   std::vector<Candidate> settle(std::vector<Candidate> candidates);
   void add_fitted(std::vector<Candidate>& candidates, const char* id);

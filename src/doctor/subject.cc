@@ -38,13 +38,15 @@ void add_unique(std::vector<index_t>& list, index_t n, index_t limit) {
 
 }  // namespace
 
-Subject::Subject(const AttentionCase& attention, DType arithmetic)
+Subject::Subject(const AttentionCase& attention, DType arithmetic, const ConstTensor<4>& gradient)
     : q(attention.q),
       k(attention.k),
       v(attention.v),
       swapped{Numbers(swap_axes(attention.q)), Numbers(swap_axes(attention.k)),
               Numbers(swap_axes(attention.v))} {
   if (attention.unprojected.data != nullptr) unprojected.emplace(attention.unprojected);
+  if (gradient.data != nullptr) d_out.emplace(gradient);
+  right.d_out = d_out ? &*d_out : nullptr;
   right.q = &q;
   right.k = &k;
   right.v = &v;
@@ -66,6 +68,9 @@ DType narrowest(const AttentionCase& attention, const Claims& claims) {
   look(claims.out);
   look(claims.weights);
   look(claims.scores);
+  look(claims.dq);
+  look(claims.dk);
+  look(claims.dv);
   return type;
 }
 
@@ -116,13 +121,24 @@ std::vector<Problem> check_diagnosis(const AttentionCase& attention, const Claim
     problems.push_back({"dropout",
                         "what is dropped depends on their random numbers; compare "
                         "without dropout"});
+  const bool has_gradients =
+      claims.dq.data != nullptr || claims.dk.data != nullptr || claims.dv.data != nullptr;
   if (claims.out.data == nullptr && claims.weights.data == nullptr &&
-      claims.scores.data == nullptr && claims.lse.data == nullptr)
-    problems.push_back({"claims", "none is given; out, weights, scores or lse is needed"});
+      claims.scores.data == nullptr && claims.lse.data == nullptr && !has_gradients)
+    problems.push_back(
+        {"claims", "none is given; out, weights, scores, lse or a gradient is needed"});
+  if (has_gradients && claims.d_out.data == nullptr)
+    problems.push_back({"d_out", "missing; gradients are judged with the d_out they came from"});
+  if (has_gradients && attention.rotary)
+    problems.push_back({"rotary", "gradients are judged with q and k as they are after rotation"});
   check_claim<4>("out", claims.out, {q[0], q[1], q[2], attention.v.shape[3]}, problems);
   check_claim<4>("weights", claims.weights, {q[0], q[1], q[2], kv_len}, problems);
   check_claim<4>("scores", claims.scores, {q[0], q[1], q[2], kv_len}, problems);
   check_claim<3>("lse", claims.lse, {q[0], q[1], q[2]}, problems);
+  check_claim<4>("dq", claims.dq, q, problems);
+  check_claim<4>("dk", claims.dk, attention.k.shape, problems);
+  check_claim<4>("dv", claims.dv, attention.v.shape, problems);
+  check_claim<4>("d_out", claims.d_out, {q[0], q[1], q[2], attention.v.shape[3]}, problems);
   check_claim<4>("unprojected", attention.unprojected, attention.v.shape, problems);
   if (attention.rotary) {
     const index_t d_k = attention.k.shape[3];

@@ -11,11 +11,12 @@ namespace glasshead::doctor {
 
 struct Subject {
   Numbers q, k, v;
-  std::optional<Numbers> unprojected;
+  std::optional<Numbers> unprojected, d_out;
   std::array<Numbers, 3> swapped;
   Program right;
 
-  Subject(const AttentionCase& attention, DType arithmetic);
+  // `d_out`: data null without gradients.
+  Subject(const AttentionCase& attention, DType arithmetic, const ConstTensor<4>& d_out = {});
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 };
