@@ -102,7 +102,7 @@ Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
   d.pattern = std::move(examined.pattern);
   d.proven = std::move(examined.proven);
   d.next = std::move(examined.next);
-  if (examined.wrong_rows.empty()) {
+  if (examined.wrong == 0) {
     d.plain_ulps = plain_ulps(subject, some_of(rows, kPlainRows));
     d.blind = invisible(subject, judge, some_of(rows, kBlindRows));
     return d;
@@ -114,6 +114,11 @@ Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
   for (const std::string& id : search.not_tried())
     d.not_tried.push_back(id + ": needs all " + std::to_string(q_len) + " x " +
                           std::to_string(kv_len) + " scores of a head for one row");
+  if (!search.without_gradients().empty()) {
+    std::string text = "gradients are not known of";
+    for (const std::string& id : search.without_gradients()) text += " " + id;
+    d.not_tried.push_back(std::move(text));
+  }
   if (d.verdict == DiagnosisVerdict::unexplained)
     d.next.emplace_back(
         "run your code on inputs made for the purpose: glasshead doctor --probe DIR "

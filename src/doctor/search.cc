@@ -23,6 +23,10 @@ std::vector<RowIndex> spread(const std::vector<RowIndex>& rows, std::size_t coun
   return some;
 }
 
+void add_once(std::vector<std::string>& list, const std::string& id) {
+  if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
+}
+
 bool is_better(const Candidate& a, const Candidate& b) {
   const bool a_fits = a.worst <= kFits, b_fits = b.worst <= kFits;
   if (a_fits != b_fits) return a_fits;
@@ -83,9 +87,13 @@ double Search::misfit(const Program& program, const std::vector<RowIndex>& rows)
 bool Search::survives(Candidate& candidate) {
   ++tried_;
   if (is_too_wide(candidate.program)) {
-    const std::string id = candidate.made.front().fault->id;
-    if (std::find(not_tried_.begin(), not_tried_.end(), id) == not_tried_.end())
-      not_tried_.push_back(id);
+    add_once(not_tried_, candidate.made.front().fault->id);
+    return false;
+  }
+  const Claims& claims = judge_.claims();
+  if ((claims.dq.data != nullptr || judge_.has_key_claims()) &&
+      !candidate.program.has_gradients()) {
+    if (candidate.made.size() == 1) add_once(without_gradients_, candidate.made.front().fault->id);
     return false;
   }
   return misfit(candidate.program, screen_) <= kClose;
@@ -218,13 +226,18 @@ std::vector<Candidate> Search::rounding_causes() {
 std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
                                    const std::vector<RowIndex>& rows) {
   std::vector<std::string> names;
+  const Claims& claims = judge.claims();
+  if (claims.out.data == nullptr && claims.weights.data == nullptr &&
+      claims.scores.data == nullptr && claims.lse.data == nullptr)
+    return names;  // gradients alone: what they can't show is not looked for
   std::vector<std::vector<Shown>> right_rows;
   Runner right(subject.right);
   for (const RowIndex& row : rows) right_rows.push_back(shown(judge, right.row(row), row));
   const bool has_lse = judge.claims().lse.data != nullptr;
   for (const Candidate& single : singles(subject.right)) {
     const std::string_view id = single.made.front().fault->id;
-    if (single.is_rounding() || (id.starts_with("lse-") && !has_lse)) continue;
+    if (single.is_rounding() || (id.starts_with("lse-") && !has_lse) || id.starts_with("gradient-"))
+      continue;
     if (is_too_wide(single.program)) continue;
     Runner wrong(single.program);
     bool is_seen = false;

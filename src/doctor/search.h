@@ -50,7 +50,8 @@ class Search {
   std::vector<Candidate> rounding_causes();
 
   index_t tried() const { return tried_; }
-  const std::vector<std::string>& not_tried() const { return not_tried_; }
+  const std::vector<std::string>& not_tried() const { return not_tried_; }  // too wide, by id
+  const std::vector<std::string>& without_gradients() const { return without_gradients_; }
 
  private:
   // The largest distance on these rows; stops above kClose.
@@ -66,7 +67,7 @@ class Search {
   std::vector<RowIndex> screen_;  // a few, wrong ones first
   std::vector<Candidate> singles_;
   index_t tried_ = 0;
-  std::vector<std::string> not_tried_;
+  std::vector<std::string> not_tried_, without_gradients_;
 };
 
 // Of `candidates` those whose numbers on `rows` are the right ones, by name.
