@@ -158,6 +158,15 @@ int run_probe(DoctorArgs& args) {
         std::pair("--v", &args.attention.v), std::pair("--qkv", &args.attention.qkv)})
     if (*text) problems.push_back({flag, "given beside --probe, which makes q, k and v"});
   const std::optional<Rotary> rotary = read_rotary(args, problems);
+  constexpr index_t kMost = index_t{1} << 20;  // of one axis
+  for (const auto& [flag, n] :
+       {std::pair("--batch", shape.batch), std::pair("--heads", shape.heads),
+        std::pair("--kv-heads", shape.kv_heads), std::pair("--q-len", shape.q_len),
+        std::pair("--kv-len", shape.kv_len), std::pair("--d-k", shape.d_k),
+        std::pair("--d-v", shape.d_v)})
+    if (n < 1 || n > kMost)
+      problems.push_back(
+          {flag, std::to_string(n) + "; 1 to " + std::to_string(kMost) + " is needed"});
   if (!problems.empty()) refuse(std::move(problems));
   std::error_code error;
   std::filesystem::create_directories(args.probe, error);
@@ -169,7 +178,11 @@ int run_probe(DoctorArgs& args) {
     write_npy_file(folder / "v.npy", probe.v);
     if (probe.mask.size() > 0) write_npy_file(folder / "mask.npy", probe.mask);
   };
-  write(make_probe(shape, {}, seed));
+  Probe empty;
+  empty.q = Tensor<float, 4>({shape.batch, shape.heads, shape.q_len, shape.d_k});
+  empty.k = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_k});
+  empty.v = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_v});
+  write(empty);
   args.attention.q = (folder / "q.npy").string();
   args.attention.k = (folder / "k.npy").string();
   args.attention.v = (folder / "v.npy").string();

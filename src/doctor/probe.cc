@@ -43,7 +43,8 @@ double apart(const Print& a, const Print& b) {
 
 std::vector<Print> prints_of(const Subject& subject, const Judge& judge,
                              const std::vector<RowIndex>& rows) {
-  std::vector<Candidate> programs{{{}, subject.right}};
+  std::vector<Candidate> programs(1);
+  programs.front().program = subject.right;
   for (Candidate& single : singles(subject.right))
     if (!single.is_rounding() && !is_too_wide(single.program))
       programs.push_back(std::move(single));
