@@ -62,13 +62,20 @@ double largest(DType type) {
 }
 
 const RowNumbers& Runner::row(const RowIndex& wanted) {
-  RowIndex at = wanted;
-  if (program_.swaps_axes) at = {wanted.b, wanted.i, wanted.h};
-  if (!program_.out_order.is_right()) {  // what was written as row `at` is read as row `wanted`
-    const Place from =
-        found_at(program_.out_order, {wanted.h, wanted.i, 0}, {shape_.heads, shape_.q_len, 1});
-    at = {wanted.b, from.h, from.l};
-  }
+  if (program_.swaps_axes) return computed({wanted.b, wanted.i, wanted.h});
+  if (program_.out_order.is_right()) return computed(wanted);
+  // out of row `from` is read as that of row `wanted`; weights and lse are not.
+  const Place from =
+      found_at(program_.out_order, {wanted.h, wanted.i, 0}, {shape_.heads, shape_.q_len, 1});
+  const RowNumbers written = computed({wanted.b, from.h, from.l});
+  computed(wanted);
+  numbers_.out = written.out;
+  numbers_.out_error = written.out_error;
+  numbers_.out_size = written.out_size;
+  return numbers_;
+}
+
+const RowNumbers& Runner::computed(const RowIndex& at) {
   RowNumbers& to = numbers_;
   to.weights.assign(slot(shape_.kv_len), 0);
   to.out.assign(slot(program_.d_v()), 0);

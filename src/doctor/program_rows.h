@@ -64,6 +64,7 @@ class Runner {
     bool is_poisoned = false;  // by what a hidden key holds
   };
 
+  const RowNumbers& computed(const RowIndex& at);
   void see(const RowIndex& at, Scored& to);
   void score(const RowIndex& at, Scored& to);
   double biased(const RowIndex& at, index_t j, double score, double& error) const;
