@@ -140,7 +140,9 @@ const Fault kFaults[] = {
      [](const Program& p) {
        Choices shifts;
        if (!has_positions(p)) return shifts;
-       for (const index_t k : {1, 2, -2, 3, -3, 4, -4, 8, -8}) shifts.push_back(number(k));
+       const index_t start = query_start(p), end = p.k->extent(2) - p.q->extent(2);
+       for (const index_t k : {1, 2, -2, 3, -3, 4, -4, 8, -8})  // 0 and end are causal-corner's
+         if (start + k != 0 && start + k != end) shifts.push_back(number(k));
        return shifts;
      },
      [](Program& p, const Choice& choice) {

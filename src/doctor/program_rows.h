@@ -68,6 +68,7 @@ class Runner {
   void see(const RowIndex& at, Scored& to);
   void score(const RowIndex& at, Scored& to);
   double biased(const RowIndex& at, index_t j, double score, double& error) const;
+  double added(double score, double number, double& error) const;
   double product(const RowIndex& at, index_t j, const double* query, double& size);
   const double* key(const RowIndex& at, index_t j);
   const double* value(const RowIndex& at, index_t j);

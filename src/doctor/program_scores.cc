@@ -160,6 +160,17 @@ double Runner::product(const RowIndex& at, index_t j, const double* query, doubl
   return sums.sum;
 }
 
+// score + number as the arithmetic stores it.
+double Runner::added(double score, double number, double& error) const {
+  const DType type = program_.arithmetic;
+  const double sum = stored(score + number, type);
+  // A number so large that the score is lost in it leaves nothing to be rounded.
+  const bool is_absorbed =
+      stored(score + number - error, type) == sum && stored(score + number + error, type) == sum;
+  error = is_absorbed && std::fabs(number) > 1e3 ? 0 : error + 2 * u_ * std::fabs(sum);
+  return sum;
+}
+
 double Runner::biased(const RowIndex& at, index_t j, double score, double& error) const {
   if (bias_.is_empty()) return score;
   index_t i = at.i, from = j + program_.bias_shift;
@@ -172,13 +183,8 @@ double Runner::biased(const RowIndex& at, index_t j, double score, double& error
     return -kInf;
   }
   bias *= program_.bias_factor;
-  const double moved = error + u_ * 3 * std::fabs(bias);
-  const double sum = stored(score + bias, program_.arithmetic);
-  // A bias so large that the score is lost in it leaves nothing to be rounded.
-  const bool is_absorbed = stored(score + bias - moved, program_.arithmetic) == sum &&
-                           stored(score + bias + moved, program_.arithmetic) == sum;
-  error = is_absorbed ? 0 : moved + u_ * std::fabs(sum);
-  return sum;
+  error += u_ * 3 * std::fabs(bias);
+  return added(score, bias, error);
 }
 
 // Which keys the row sees; by the plan at once where nothing edits its pairs.
@@ -246,9 +252,9 @@ void Runner::score(const RowIndex& at, Scored& to) {
       if (program_.hiding == Hiding::multiplied) x = 0;
       if (program_.hiding == Hiding::set) x = value;
       if (program_.hiding == Hiding::added || program_.hiding == Hiding::scaled)
-        x = stored(x + (program_.hiding == Hiding::scaled ? value * scale : value),
-                   program_.arithmetic);
-      if (program_.hiding != Hiding::after && program_.hiding != Hiding::numbered) error = 0;
+        x = added(x, program_.hiding == Hiding::scaled ? value * scale : value, error);
+      else if (program_.hiding != Hiding::after && program_.hiding != Hiding::numbered)
+        error = 0;
     }
     to.scores[s] = x;
     to.error[s] = error;
