@@ -121,7 +121,9 @@ Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint
   // Claims of the right shapes; what they hold is not looked at.
   Tensor<float, 4> out({s.batch, s.heads, s.q_len, s.d_v});
   Tensor<float, 3> lse({s.batch, s.heads, s.q_len});
-  const Claims claims{out, {}, {}, lse};
+  Claims claims;
+  claims.out = out;
+  claims.lse = lse;
   const Judge judge(claims, std::nullopt, DType::f32);
   if (!options.mask.parts().empty()) {
     const PairShape pairs = subject.right.pairs();

@@ -64,7 +64,9 @@ struct Written {
         weights({s.batch, s.heads, s.q_len, s.kv_len}),
         lse({s.batch, s.heads, s.q_len}) {}
   Claims claims(bool has_weights) const {
-    Claims claims{out, {}, {}, lse};
+    Claims claims;
+    claims.out = out;
+    claims.lse = lse;
     if (has_weights) claims.weights = weights;
     return claims;
   }
