@@ -78,7 +78,7 @@ TEST_P(EveryMistake, is_named_on_a_probe) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Diagnose, EveryMistake, ::testing::ValuesIn(test::five_inputs()),
-                         [](const auto& info) { return "inputs_" + std::to_string(info.index); });
+                         [](const auto& given) { return "inputs_" + std::to_string(given.index); });
 
 // Plain three passes, each number stored as `store` rounds it. Shares nothing with the engine.
 Written plain(const AttentionCase& a, const ProbeShape& s,
