@@ -54,10 +54,10 @@ struct Claims {
 struct DiagnoseOptions {
   // The type their program computes in: f64, f32, bf16 or f16. nullopt: the narrowest of q and the
   // claims, so set it where numbers computed in f16 were stored wider.
-  std::optional<DType> arithmetic;
-  std::optional<int> decimals;            // the claims are decimals rounded to so many places
-  bool tries_pairs = true;                // two mistakes at once, where no single one fits
-  std::vector<std::string> query_labels;  // what rows are called; empty: by number
+  std::optional<DType> arithmetic = std::nullopt;
+  std::optional<int> decimals = std::nullopt;  // the claims are decimals rounded to so many places
+  bool tries_pairs = true;                     // two mistakes at once, where no single one fits
+  std::vector<std::string> query_labels = {};  // what rows are called; empty: by number
   // Products and sums that one full comparison may cost (about 1e9 a second): beyond it rows are
   // sampled, and the diagnosis says so.
   double most_work = 1.5e9;
