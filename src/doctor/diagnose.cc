@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/math.h"
 #include "doctor/examine.h"
 #include "doctor/search.h"
 
@@ -48,6 +49,13 @@ void name_causes(const std::vector<Candidate>& candidates, Diagnosis& d) {
         "a single number speaks for it: make sure with glasshead doctor --probe DIR");
 }
 
+// Some of so many mistakes fits few digits by chance: the digits must say more than which one.
+bool is_evidence(const Candidate& candidate, index_t tried) {
+  constexpr double kBeyondChance = 4;  // bits: 1 in 16
+  return candidate.evidence >=
+         kBeyondChance + math::log(static_cast<double>(std::max<index_t>(1, tried))) / math::log(2);
+}
+
 bool is_rounding_everywhere(const Examined& examined, const std::vector<RowIndex>& rows) {
   // A fault of a few rows lies within the wide bounds of narrow types too.
   return 2 * examined.wrong_rows.size() >= rows.size();
@@ -56,6 +64,13 @@ bool is_rounding_everywhere(const Examined& examined, const std::vector<RowIndex
 void find_causes(Search& search, const Examined& examined, const std::vector<RowIndex>& rows,
                  const DiagnoseOptions& options, Diagnosis& d) {
   std::vector<Candidate> causes = search.single_causes();
+  if (!causes.empty() && !is_evidence(causes.front(), search.tried())) {
+    d.next.push_back(
+        cause_of(causes.front()).name() +
+        " would give these numbers too, but they are so few digits that some mistake "
+        "fits them by chance: no verdict; make sure with glasshead doctor --probe DIR");
+    return;
+  }
   if (causes.empty() && options.tries_pairs) {
     causes = search.pair_causes();
     if (causes.size() > kMostNamed) {

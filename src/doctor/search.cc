@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/math.h"
 #include "doctor/fit.h"
 
 namespace glasshead::doctor {
@@ -25,6 +26,22 @@ std::vector<RowIndex> spread(const std::vector<RowIndex>& rows, std::size_t coun
 
 void add_once(std::vector<std::string>& list, const std::string& id) {
   if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
+}
+
+// Bits: each number that tells the two apart adds the logarithm of how far, in tolerances. Weights
+// of a row add to 1, so the one that says most follows from the others.
+double bits_apart(const std::vector<Shown>& a, const std::vector<Shown>& b, bool has_weights) {
+  constexpr double kMostBits = 20;  // of one number
+  double bits = 0, most = 0;
+  for (std::size_t n = 0; n < std::min(a.size(), b.size()); ++n) {
+    const double far = distance(a[n].expected, b[n].expected, a[n].tolerance + b[n].tolerance);
+    if (!(far > kClose)) continue;
+    const double of_number =
+        std::isfinite(far) ? std::min(kMostBits, math::log(far) / math::log(2)) : kMostBits;
+    bits += of_number;
+    most = std::max(most, of_number);
+  }
+  return has_weights ? bits - most : bits;
 }
 
 bool is_better(const Candidate& a, const Candidate& b) {
@@ -129,9 +146,15 @@ std::vector<Candidate> Search::settle(std::vector<Candidate> candidates) {
     Runner right(subject_.right), wrong(candidate.program);
     for (const RowIndex& row : rows_) {
       const std::vector<Shown> theirs = shown(judge_, wrong.row(row), row);
-      candidate.telling += count_differing(shown(judge_, right.row(row), row), theirs);
+      const std::vector<Shown> expected = shown(judge_, right.row(row), row);
+      candidate.telling += count_differing(expected, theirs);
+      candidate.evidence += bits_apart(expected, theirs, judge_.claims().weights.data != nullptr);
     }
-    if (judge_.has_key_claims()) candidate.telling += key_telling(right, wrong);
+    if (judge_.has_key_claims()) {
+      const index_t of_keys = key_telling(right, wrong);
+      candidate.telling += of_keys;
+      candidate.evidence += 2 * static_cast<double>(of_keys);  // more than four tolerances each
+    }
     one_fits = one_fits || candidate.worst <= kFits;
     left.push_back(std::move(candidate));
   }

@@ -22,6 +22,7 @@ struct Candidate {
   Program program;
   double worst = 0;     // in tolerances, over the rows it was compared on
   index_t telling = 0;  // numbers that differ from the right program's
+  double evidence = 0;  // bits: how unlikely it is that a wrong guess gives those numbers
   bool is_rounding() const {
     return std::any_of(made.begin(), made.end(),
                        [](const Made& m) { return m.fault->is_rounding; });
