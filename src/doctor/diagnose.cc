@@ -73,6 +73,7 @@ void find_causes(Search& search, const Examined& examined, const std::vector<Row
   }
   if (causes.empty() && options.tries_pairs) {
     causes = search.pair_causes();
+    if (!causes.empty() && !is_evidence(causes.front(), search.tried())) causes.clear();
     if (causes.size() > kMostNamed) {
       d.next.push_back(std::to_string(causes.size()) +
                        " pairs of mistakes give these numbers, so none is named: too few numbers, "

@@ -118,9 +118,9 @@ std::string diagnosis_text(const Diagnosis& d) {
   for (std::size_t n = 0; n < d.causes.size(); ++n)
     text += cause_text(d.causes[n], n == 0, d.causes.size() == 1, d);
   if (d.causes.empty())
-    text +=
-        line("cause", "no mistake in the catalogue, and no pair of them, gives these numbers (" +
-                          std::to_string(d.tried) + " tried)");
+    text += line("cause",
+                 "no mistake in the catalogue, and no pair, gives these numbers beyond chance (" +
+                     std::to_string(d.tried) + " tried)");
   for (const std::string& fact : d.pattern) text += line("where", fact);
   for (const std::string& fact : d.proven) text += line("in order", fact);
   for (const std::string& fact : d.not_tried) text += line("untried", fact);
