@@ -11,6 +11,7 @@
 #include <string>
 
 #include "glasshead/attention.h"
+#include "glasshead/kv_cache.h"
 
 namespace glasshead {
 
@@ -51,6 +52,12 @@ struct AttendPlan {
 // Refuses what attend refuses in q, k, v and options. Asks the mask for every tile, so a
 // Mask::where rule is called and an explicit mask is read; reads no element of q, k or v.
 AttendPlan plan_attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
+                       const AttentionOptions& options = {},
+                       const Context& context = default_context());
+
+// The same for attend over a KvInput: refuses what that refuses. Keys are those of the longest
+// sequence; blocks past a shorter one's end are among the tiles skipped.
+AttendPlan plan_attend(const ConstTensor<4>& q, const KvInput& kv,
                        const AttentionOptions& options = {},
                        const Context& context = default_context());
 

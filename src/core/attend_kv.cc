@@ -1,146 +1,16 @@
-// attend over a KvInput: the front door, and where each sequence's queries stand.
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include <fmt/format.h>
-
 #include "core/fused.h"
-#include "core/kv_input.h"
+#include "core/kv_call.h"
 #include "core/validate.h"
 
 namespace glasshead {
-namespace {
-
-constexpr int kSequencesNamed = 4;
-
-// What the parts of one call have in common.
-struct KvCall {
-  const ConstTensor<4>& q;
-  const KvInput::State& kv;
-  index_t kv_len = 0;             // of the longest sequence
-  AttentionOptions options{};     // the caller's, with the sequences' lengths in the mask
-  std::vector<index_t> starts{};  // [batch] position of query row 0
-
-  PairShape shape() const { return {q.shape[0], q.shape[1], q.shape[2], kv_len}; }
-  AttentionOptions options_of(index_t b) const {
-    AttentionOptions own = options;
-    own.query_start = starts[static_cast<std::size_t>(b)];
-    return own;
-  }
-};
-
-index_t start_of(const QueryStart& query_start, index_t q_len, index_t length) {
-  if (std::holds_alternative<std::monostate>(query_start)) return length - q_len;
-  return resolve_query_start(query_start, q_len, length);
-}
-
-KvCall call_of(const ConstTensor<4>& q, const KvInput::State& kv, const AttentionOptions& options) {
-  KvCall call{q, kv};
-  std::vector<index_t> lengths;
-  for (const KeyRange& held : kv.held) {
-    call.kv_len = std::max(call.kv_len, held.end);
-    lengths.push_back(held.end);
-    call.starts.push_back(start_of(options.query_start, q.shape[2], held.end));
-  }
-  call.options = options;
-  const bool differ = std::any_of(lengths.begin(), lengths.end(),
-                                  [&](index_t length) { return length != call.kv_len; });
-  if (differ) call.options.mask = call.options.mask & Mask::key_lengths(std::move(lengths));
-  return call;
-}
-
-// Everything that attend over tensors of these sizes would refuse, but where the queries stand.
-void check_sizes(const KvCall& call, const AttentionOptions& given, const MutableTensor<4>& out,
-                 const RowState& rows, Findings& findings) {
-  static constexpr double kNoData = 0;  // never read: k and v are here for their sizes
-  const KvSource& source = call.kv.source;
-  const auto batch = static_cast<index_t>(call.kv.held.size());
-  const DType dtype = call.q.dtype;
-  const ConstTensor<4> k(&kNoData, dtype, {batch, source.kv_heads, call.kv_len, source.d_k}, {});
-  const ConstTensor<4> v(&kNoData, dtype, {batch, source.kv_heads, call.kv_len, source.d_v}, {});
-  AttentionOptions options = given;
-  options.empty_row = EmptyRow::zero;  // of each sequence by itself, below
-  if (!std::holds_alternative<index_t>(options.query_start)) options.query_start = index_t{0};
-  check_attend({&call.q, &k, &v}, out, rows, options, findings);
-  const bool is_wide = source.k.type == KvType::f64;
-  if (is_floating(dtype) && (dtype == DType::f64) != is_wide)
-    findings.option(
-        "q", fmt::format("has dtype {} where the keys are {}; {} would be right", name(dtype),
-                         name(source.k.type), is_wide ? "f64" : "f32, bf16 or f16"));
-}
-
-// Each query row must stand on a key that its sequence has, where a rule speaks of positions.
-void check_starts(const KvCall& call, Findings& findings) {
-  const std::string rules = positional_rules(call.options);
-  const index_t q_len = call.q.shape[2];
-  if (rules.empty() || q_len == 0) return;
-  int wrong = 0;
-  for (std::size_t b = 0; b < call.starts.size(); ++b) {
-    const index_t start = call.starts[b];
-    const index_t length = call.kv.held[b].end;
-    if (start >= 0 && start <= length - q_len) continue;
-    if (++wrong > kSequencesNamed) return;
-    findings.option(
-        "query_start",
-        fmt::format("the {} query rows of sequence {} would stand at positions {} to {}, but it "
-                    "holds {} keys and there are rules about positions ({}). Append the queries' "
-                    "own keys first; left unset, the last row stands at the last key",
-                    q_len, b, start, saturating_add(start, q_len - 1), length, rules));
-  }
-}
-
-// A row must not be able to see a key that its sequence no longer holds.
-void check_held(const KvCall& call, Findings& findings) {
-  const RowIntervals intervals(call.options.mask, call.kv_len);
-  int wrong = 0;
-  for (index_t b = 0; b < call.q.shape[0]; ++b) {
-    const index_t first = call.kv.held[static_cast<std::size_t>(b)].begin;
-    for (index_t i = 0; first > 0 && i < call.q.shape[2]; ++i) {
-      const index_t position = call.starts[static_cast<std::size_t>(b)] + i;
-      const KeyRange keys = intervals.at(b, position);
-      if (keys.begin >= first) break;  // later rows begin no earlier
-      if (keys.is_empty()) continue;
-      if (++wrong > kSequencesNamed) return;
-      findings.option(
-          "mask",
-          fmt::format("query row {} of sequence {}, at position {}, may see keys from "
-                      "{} on, but the keys before {} are gone. A window of at most {} "
-                      "earlier keys, or a ring that keeps at least {} keys",
-                      i, b, position, keys.begin, first, std::max<index_t>(0, position - first),
-                      call.kv.held[static_cast<std::size_t>(b)].end - keys.begin));
-      break;
-    }
-  }
-}
-
-void check_rows(const KvCall& call, Findings& findings) {
-  if (call.options.empty_row != EmptyRow::error || !call.options.sinks.empty()) return;
-  EmptyRows empty;
-  for (index_t b = 0; b < call.q.shape[0]; ++b)
-    find_empty_rows(MaskPlan(call.options_of(b), call.shape()), b, empty);
-  report_empty_rows(empty, "no allowed key", findings);
-}
-
-}  // namespace
 
 void attend(const ConstTensor<4>& q, const KvInput& kv, const MutableTensor<4>& out,
             const AttentionOptions& options, const RowState& rows, const Context& context) {
-  const KvInput::State& state = kv.state();
-  Findings findings;
-  if (state.is_stale())
-    findings.option("kv", "the cache has changed since input() was called; ask it again");
-  refuse("attend", findings);
-  const KvCall call = call_of(q, state, options);
-  check_sizes(call, options, out, rows, findings);
-  refuse("attend", findings);
-  check_starts(call, findings);
-  check_held(call, findings);
-  if (findings.is_empty()) check_rows(call, findings);
-  refuse("attend", findings);
-
+  const AttendResults results{out, rows};
+  const KvCall call = check_kv_call("attend", q, kv.state(), options, &results);
   const EmptyRows empty =
-      run_fused({q, state.source, call.kv_len, call.options, out, rows, call.starts}, context);
+      run_fused({q, call.kv.source, call.kv_len, call.options, out, rows, call.starts}, context);
+  Findings findings;
   if (options.empty_row == EmptyRow::error)
     report_empty_rows(empty, "only scores of -inf", findings);
   refuse("attend", findings);

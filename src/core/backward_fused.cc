@@ -29,7 +29,7 @@ constexpr index_t kRowsOfGroup = 96;  // rows whose sums over dk and dv stay in 
 // Where the tiles of a block begin and end: between two neighbours every panel has all keys or
 // none.
 template <class T>
-std::vector<KeyRange> intervals_of(RowGroup<T>& group) {
+std::vector<KeyRange> intervals_of(BackwardRows<T>& group) {
   std::vector<index_t> edges;
   for (index_t p = 0; p < group.used(); ++p) {
     const KeyRange keys = group.panel(p).keys;
@@ -86,7 +86,7 @@ class BackwardRun {
       dk = AlignedArray<T>(keys * group.padded_d_k());
       dv = AlignedArray<T>(keys * group.padded_d_v());
     }
-    RowGroup<T> group;
+    BackwardRows<T> group;
     KvBlock<T> block;
     AlignedArray<T> bias;  // [kBlock, lanes]
     AlignedArray<T> unused, ones;

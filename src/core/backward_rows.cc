@@ -88,7 +88,7 @@ void RowNumbers<T>::fill(const BackwardCall& call, const PackedRows& rows) {
 // --- panels ---
 
 template <class T>
-RowGroup<T>::RowGroup(const Kernels<T>& kernels, const RowSizes& sizes)
+BackwardRows<T>::BackwardRows(const Kernels<T>& kernels, const RowSizes& sizes)
     : kernels_(kernels),
       sizes_(sizes),
       padded_d_k_(round_up(sizes.d_k, kernels.width)),
@@ -114,8 +114,8 @@ RowGroup<T>::RowGroup(const Kernels<T>& kernels, const RowSizes& sizes)
 }
 
 template <class T>
-void RowGroup<T>::load(const BackwardCall& call, const RowNumbers<T>& numbers, double scale,
-                       const PackedRows& rows) {
+void BackwardRows<T>::load(const BackwardCall& call, const RowNumbers<T>& numbers, double scale,
+                           const PackedRows& rows) {
   used_ = 0;
   for (index_t begin = rows.begin; begin < rows.end; begin += kernels_.lanes, ++used_) {
     load_panel(call, numbers, scale,
@@ -124,8 +124,8 @@ void RowGroup<T>::load(const BackwardCall& call, const RowNumbers<T>& numbers, d
 }
 
 template <class T>
-void RowGroup<T>::load_panel(const BackwardCall& call, const RowNumbers<T>& numbers, double scale,
-                             const PackedRows& rows, BackwardPanel<T>& panel) {
+void BackwardRows<T>::load_panel(const BackwardCall& call, const RowNumbers<T>& numbers,
+                                 double scale, const PackedRows& rows, BackwardPanel<T>& panel) {
   panel.rows = panel_rows(rows.b, rows.g, call.q.shape[1] / call.kv.kv_heads, rows.begin, rows.end);
   const index_t count = panel.rows.count;
   panel.vectors = (count + kernels_.width - 1) / kernels_.width;
@@ -161,7 +161,7 @@ template void fetch_row(const ConstTensor<4>&, index_t, index_t, index_t, float*
 template void fetch_row(const ConstTensor<4>&, index_t, index_t, index_t, double*);
 template class RowNumbers<float>;
 template class RowNumbers<double>;
-template class RowGroup<float>;
-template class RowGroup<double>;
+template class BackwardRows<float>;
+template class BackwardRows<double>;
 
 }  // namespace glasshead

@@ -2,7 +2,7 @@
 // and d_out both with one row per vector lane and row by row, and each row's numbers.
 //
 //   RowNumbers<T> numbers(call, context.pool, scale);          // once: max, 1 / sum, mean
-//   RowGroup<T> group(kernels, sizes);
+//   BackwardRows<T> group(kernels, sizes);
 //   group.load(call, numbers, plan, {b, g, begin, end});
 //   for (index_t p = 0; p < group.used(); ++p) group.panel(p).queries ...
 #pragma once
@@ -69,9 +69,9 @@ struct RowSizes {
 };
 
 template <class T>
-class RowGroup {
+class BackwardRows {
  public:
-  RowGroup(const Kernels<T>& kernels, const RowSizes& sizes);
+  BackwardRows(const Kernels<T>& kernels, const RowSizes& sizes);
 
   // At most panels * lanes rows.
   void load(const BackwardCall& call, const RowNumbers<T>& numbers, double scale,

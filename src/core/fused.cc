@@ -35,43 +35,6 @@ class FiniteBlocks {
   std::vector<std::atomic<std::uint8_t>> known_;  // 0 unknown, 1 finite, 2 not
 };
 
-// One plan for each place where query row 0 of a batch entry stands.
-class Plans {
- public:
-  Plans(const FusedCall& call, const PairShape& shape) {
-    if (call.query_starts.empty()) {
-      plans_.push_back(std::make_unique<TilePlan>(call.options, shape));
-      return;
-    }
-    std::vector<index_t> starts = call.query_starts;
-    std::sort(starts.begin(), starts.end());
-    starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
-    for (const index_t start : starts) {
-      options_.push_back(std::make_unique<AttentionOptions>(call.options));
-      options_.back()->query_start = start;
-      plans_.push_back(std::make_unique<TilePlan>(*options_.back(), shape));
-    }
-    for (const index_t start : call.query_starts)
-      of_batch_.push_back(static_cast<std::size_t>(
-          std::lower_bound(starts.begin(), starts.end(), start) - starts.begin()));
-  }
-
-  const TilePlan& operator[](index_t b) const {
-    return *plans_[plans_.size() == 1 ? 0 : of_batch_[static_cast<std::size_t>(b)]];
-  }
-  PlanOfBatch list() const {
-    if (plans_.size() == 1) return *plans_[0];
-    std::vector<const TilePlan*> each;
-    for (const std::size_t n : of_batch_) each.push_back(plans_[n].get());
-    return PlanOfBatch(std::move(each));
-  }
-
- private:
-  std::vector<std::unique_ptr<AttentionOptions>> options_;  // a plan needs its own to live
-  std::vector<std::unique_ptr<TilePlan>> plans_;
-  std::vector<std::size_t> of_batch_;
-};
-
 template <class T>
 class Fused {
  public:
@@ -81,10 +44,10 @@ class Fused {
         kernels_(kernels_of<T>(context_)),
         shape_{call.q.shape[0], call.q.shape[1], call.q.shape[2], call.kv_len},
         group_(shape_.heads / call.kv.kv_heads),
-        plans_(call, shape_),
+        plans_(call.options, call.query_starts, shape_),
         form_(form_of(shape_.q_len * group_, kernels_)),
         lanes_(rows_of(kernels_, form_)),
-        cut_(cut_fused(shape_, call.kv.kv_heads, lanes_, context_.pool.workers(), plans_.list())),
+        cut_(cut_fused(shape_, call.kv.kv_heads, lanes_, context_.pool.workers(), plans_)),
         blocks_((shape_.kv_len + kBlock - 1) / kBlock),
         finite_(shape_.batch * call.kv.kv_heads, blocks_),
         scale_(scale_of(call.options, call.q.shape[3])) {
@@ -360,7 +323,7 @@ class Fused {
   const Kernels<T>& kernels_;
   PairShape shape_;
   index_t group_;
-  Plans plans_;
+  PlanOfBatch plans_;
   Form form_;
   index_t lanes_;  // rows of a PanelWork
   FusedCut cut_;

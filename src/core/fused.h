@@ -6,11 +6,10 @@
 //   const EmptyRows empty = run_fused(call, context);
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "core/kv_source.h"
-#include "core/tile_plan.h"
+#include "core/plan_of_batch.h"
 #include "core/validate.h"
 #include "glasshead/attention.h"
 
@@ -24,20 +23,6 @@ struct FusedCall {
   const MutableTensor<4>& out;
   const RowState& rows;
   std::vector<index_t> query_starts = {};  // [batch], or empty: options.query_start
-};
-
-// The plan of each batch entry, whose queries may stand elsewhere than those of others. Where all
-// stand alike it is one plan.
-class PlanOfBatch {
- public:
-  PlanOfBatch(const TilePlan& plan) : plans_{&plan} {}
-  explicit PlanOfBatch(std::vector<const TilePlan*> plans) : plans_(std::move(plans)) {}
-  const TilePlan& operator[](index_t b) const {
-    return *plans_[plans_.size() == 1 ? 0 : static_cast<std::size_t>(b)];
-  }
-
- private:
-  std::vector<const TilePlan*> plans_;
 };
 
 // Checked before. Returns the rows without a key where options.empty_row asks for them.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "glasshead/error.h"
+#include "glasshead/kv_cache.h"
 
 namespace glasshead {
 namespace {
@@ -112,6 +113,40 @@ TEST(AttendPlan, no_query_rows_need_nothing) {
 TEST(AttendPlan, refuses_what_attend_refuses) {
   EXPECT_THROW(plan_attend(shaped(1, 3, 4, 64), shaped(1, 2, 4, 64), shaped(1, 2, 4, 64)),
                ShapeError);
+}
+
+// A cache of two sequences of 300 and 1,200 keys of one head, d = 64.
+KvCache two_sequences() {
+  KvCacheOptions sizes;
+  sizes.batch = 2;
+  sizes.kv_heads = 1;
+  sizes.d_k = 64;
+  sizes.d_v = 64;
+  KvCache cache(sizes);
+  for (const auto& [sequence, keys] : {std::pair<index_t, index_t>{0, 300}, {1, 1200}}) {
+    const ConstTensor<3> rows(&kNothing, DType::f32, {1, keys, 64}, {0, 0, 0});
+    cache.append(sequence, rows, rows);
+  }
+  return cache;
+}
+
+TEST(AttendPlan, of_a_cache_counts_what_each_sequence_holds) {
+  const Context scalar({.isa = "scalar", .threads = 1, .parallel_for = {}});
+  const KvCache cache = two_sequences();
+  const AttendPlan plan = plan_attend(shaped(2, 1, 1, 64), cache.input(), causal(), scalar);
+  // Blocks of 128 keys: 300 are two whole ones and 44 keys, 1,200 nine and 48; each query stands
+  // at its sequence's last key and sees all of it. The longest has ten blocks.
+  EXPECT_EQ(plan.tiles.all + plan.tiles.some, 3 + 10);
+  EXPECT_EQ(plan.tiles.none, 10 - 3);
+  EXPECT_EQ(plan.items, 2);
+}
+
+TEST(AttendPlan, of_a_cache_refuses_what_attend_refuses) {
+  KvCache cache = two_sequences();
+  EXPECT_THROW(plan_attend(shaped(1, 1, 1, 64), cache.input()), ShapeError);
+  const KvInput before = cache.input();
+  cache.truncate(0, 10);
+  EXPECT_THROW(plan_attend(shaped(2, 1, 1, 64), before), OptionError);
 }
 
 }  // namespace
