@@ -92,9 +92,9 @@ std::optional<Worksheet> make_worksheet(const WorksheetOptions& options,
   std::map<index_t, StepList> paper, steps;  // by d_k
   std::uint64_t attempt = 0, tries = 0;
   for (; attempt < attempts && tries < kMostTries; ++attempt) {
-    std::optional<Candidate> drawn = draw_scores(options, attempt, tries);
+    std::optional<Draft> drawn = draw_scores(options, attempt, tries);
     if (!drawn) continue;
-    Candidate& candidate = *drawn;
+    Draft& candidate = *drawn;
     StepList& known = paper[candidate.d_k];
     if (known.empty()) known = paper_steps(candidate.exercise);
     candidate.paper = known;

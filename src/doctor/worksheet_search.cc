@@ -82,7 +82,7 @@ bool is_answer(const WorksheetOptions& options, std::string_view tap) {
 }
 
 // wire::run_by_hand over steps that are made once for thousands of draws.
-Trace run_rounded(const Candidate& candidate, int decimals) {
+Trace run_rounded(const Draft& candidate, int decimals) {
   Trace hand;
   run_steps(candidate.paper, candidate.exercise.inputs, [&](const Step& step, TraceTensor& value) {
     for (double& x : value.values) x = wire::round_half_up(x, decimals);
@@ -93,7 +93,7 @@ Trace run_rounded(const Candidate& candidate, int decimals) {
 
 // Every number of these taps of the exact run, if asked for, is far from a rounding edge, and by
 // hand it comes out within a unit.
-bool works_by_hand(const Candidate& candidate, const Trace& exact, const WorksheetOptions& options,
+bool works_by_hand(const Draft& candidate, const Trace& exact, const WorksheetOptions& options,
                    std::initializer_list<const char*> taps) {
   for (const char* tap : taps) {
     const TraceTensor* value = exact.find(tap);
@@ -224,7 +224,7 @@ bool choose_heads(wire::Case& c, const WorksheetOptions& options, Draws& draw,
   constexpr int kHeadAttempts = 150;  // of 625 pairs of columns with entries -2..2
   WorksheetOptions one = options;
   one.level = 1;
-  Candidate head;
+  Draft head;
   head.exercise.network.blocks.resize(1);
   nn::Attention& attention = head.exercise.network.blocks[0].attention;
   attention.query = {"W_Q", ""};
@@ -253,10 +253,10 @@ bool choose_heads(wire::Case& c, const WorksheetOptions& options, Draws& draw,
 
 }  // namespace
 
-std::optional<Candidate> draw_scores(const WorksheetOptions& options, std::uint64_t attempt,
-                                     std::uint64_t& tries) {
+std::optional<Draft> draw_scores(const WorksheetOptions& options, std::uint64_t attempt,
+                                 std::uint64_t& tries) {
   Draws draw(options.seed, score_stream(options, attempt));
-  Candidate candidate;
+  Draft candidate;
   wire::Case& c = candidate.exercise;
   const index_t n = options.tokens, heads = options.level == 3 ? 2 : 1;
   c.name = "worksheet";
@@ -301,7 +301,7 @@ std::optional<Candidate> draw_scores(const WorksheetOptions& options, std::uint6
   return candidate;
 }
 
-void draw_values(Candidate& candidate, const WorksheetOptions& options, std::uint64_t attempt,
+void draw_values(Draft& candidate, const WorksheetOptions& options, std::uint64_t attempt,
                  std::uint64_t value_attempt, index_t multiple) {
   Draws draw(options.seed, value_stream(options, attempt, value_attempt));
   wire::Case& c = candidate.exercise;
@@ -323,7 +323,7 @@ index_t common_denominator(const Trace& trace) {
   return multiple;
 }
 
-bool has_friendly_weights(const Candidate& candidate, const WorksheetOptions& options) {
+bool has_friendly_weights(const Draft& candidate, const WorksheetOptions& options) {
   const Trace exact = run_steps(candidate.paper, candidate.exercise.inputs);
   if (!are_rows_distinct(candidate.exercise.inputs.front().second)) return false;
   if (!are_scores_small(exact.at("scores"), options.has_fractions)) return false;
@@ -334,14 +334,14 @@ bool has_friendly_weights(const Candidate& candidate, const WorksheetOptions& op
   return works_by_hand(candidate, exact, options, {"scaled", "exp", "row_sum", "weights"});
 }
 
-bool has_friendly_result(const Candidate& candidate, const WorksheetOptions& options) {
+bool has_friendly_result(const Draft& candidate, const WorksheetOptions& options) {
   if (options.has_fractions)  // whole numbers, by the choice of the values
     return has_varied_columns(input(candidate.exercise, "v"));
   const Trace exact = run_steps(candidate.paper, candidate.exercise.inputs);
   return works_by_hand(candidate, exact, options, {"out", "concat", "projected"});
 }
 
-bool shows_every_mistake(const Candidate& candidate, const WorksheetOptions& options,
+bool shows_every_mistake(const Draft& candidate, const WorksheetOptions& options,
                          std::vector<WrongAnswer>& wrong) {
   const wire::Case& c = candidate.exercise;
   const Trace right = run_steps(candidate.steps, c.inputs);

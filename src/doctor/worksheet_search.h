@@ -21,7 +21,7 @@ double units_apart(const TraceTensor& a, const TraceTensor& b, int decimals);
 StepList paper_steps(const wire::Case& c);
 
 // An exercise being put together: random draws by seed and attempt.
-struct Candidate {
+struct Draft {
   wire::Case exercise;
   std::string result;  // tap
   index_t d_k = 1;
@@ -30,22 +30,22 @@ struct Candidate {
 };
 // The part that decides the scores, for attempt n; values and W_O are zero. Nothing where a head
 // was searched for by itself and not found. `tries` counts runs of one head and is not gone beyond.
-std::optional<Candidate> draw_scores(const WorksheetOptions& options, std::uint64_t attempt,
-                                     std::uint64_t& tries);
+std::optional<Draft> draw_scores(const WorksheetOptions& options, std::uint64_t attempt,
+                                 std::uint64_t& tries);
 // Of one head alone; more only makes failing slower.
 inline constexpr std::uint64_t kMostTries = 60'000;
 // Fills in the values (and W_O), for attempt m of this candidate. `multiple`: with fractions, the
 // number that every denominator of a weight divides.
-void draw_values(Candidate& candidate, const WorksheetOptions& options, std::uint64_t attempt,
+void draw_values(Draft& candidate, const WorksheetOptions& options, std::uint64_t attempt,
                  std::uint64_t value_attempt, index_t multiple);
 
-bool has_friendly_weights(const Candidate& candidate, const WorksheetOptions& options);
-bool has_friendly_result(const Candidate& candidate, const WorksheetOptions& options);
+bool has_friendly_weights(const Draft& candidate, const WorksheetOptions& options);
+bool has_friendly_result(const Draft& candidate, const WorksheetOptions& options);
 // The smallest number that the sums of 2^s of all rows divide.
 index_t common_denominator(const Trace& trace);
 // Every mistake that the inputs can show with what it gives; false if one moves the result too
 // little.
-bool shows_every_mistake(const Candidate& candidate, const WorksheetOptions& options,
+bool shows_every_mistake(const Draft& candidate, const WorksheetOptions& options,
                          std::vector<WrongAnswer>& wrong);
 
 }  // namespace glasshead::doctor

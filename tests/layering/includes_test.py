@@ -165,5 +165,32 @@ class Layers(unittest.TestCase):
         self.assertEqual(long, {})
 
 
+# A type at namespace scope, and where namespaces begin and end: all of these stand at the start of a line.
+TYPE = re.compile(r"(?:struct|class|union|enum(?: class)?) (\w+)(?: final)?(?: :[^:;][^;]*)? \{")
+
+
+def types_defined(path):
+    namespaces = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"namespace ([\w:]*) ?\{", line):
+            namespaces.append(found[1])
+        elif line.startswith("}  // namespace"):
+            namespaces.pop()
+        elif (found := TYPE.match(line)) and "" not in namespaces:
+            yield "::".join([*namespaces, found[1]])
+
+
+class Types(unittest.TestCase):
+    def test_no_two_files_define_a_type_of_one_name(self):
+        # The linker takes one destructor for both, silently: the program ends in somebody else's memory.
+        where = {}
+        for folder in ("src", "include", "apps", "bindings"):
+            for path in sources(folder):
+                for name in types_defined(path):
+                    where.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+        self.assertGreater(len(where), 100)
+        self.assertEqual({name: sorted(files) for name, files in where.items() if len(files) > 1}, {})
+
+
 if __name__ == "__main__":
     unittest.main()
