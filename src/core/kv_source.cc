@@ -27,12 +27,12 @@ bool is_read_in_place(const KvLayout& layout, bool needs_rows) {
          (!needs_rows || layout.step == 1 || layout.is_panels);
 }
 
-// Whether the kernels of single rows widen it themselves.
+// Whether the kernels of single rows widen it themselves: what they would read in place as T.
 template <class T>
-bool is_narrow(const KvLayout& layout, bool may_be_panels) {
+bool is_narrow(const KvLayout& layout) {
   if (std::is_same_v<T, double> || layout.type == KvType::f64 || layout.type == KvType::f32)
     return false;
-  return may_be_panels ? layout.is_panels : layout.step == 1;
+  return layout.step == 1 || layout.is_panels;
 }
 
 Narrow narrow_of(KvType type) {
@@ -110,8 +110,8 @@ KvSource kv_of(const ConstTensor<4>& k, const ConstTensor<4>& v) {
 template <class T>
 KvBlock<T>::KvBlock(const KvSource& source, bool for_rows)
     : source_(&source),
-      keys_are_narrow_(for_rows && is_narrow<T>(source.k, true)),
-      values_are_narrow_(for_rows && is_narrow<T>(source.v, false)) {
+      keys_are_narrow_(for_rows && is_narrow<T>(source.k)),
+      values_are_narrow_(for_rows && is_narrow<T>(source.v)) {
   const auto rows = static_cast<std::size_t>(kBlock);
   if (!keys_are_narrow_ && !is_read_in_place<T>(source.k, for_rows))
     key_room_.resize(rows * static_cast<std::size_t>(source.d_k));

@@ -70,7 +70,7 @@ class KvBlock {
  public:
   // for_rows: for the kernels of single rows (row_kernels.h). They need the elements of a vector
   // side by side, or keys in panels of 16: what lies otherwise is copied. And they widen f16, bf16
-  // and int8 themselves, in panels and in values: such runs are told by for_key_runs alone.
+  // and int8 themselves: such runs are told by for_key_runs and for_value_runs alone.
   KvBlock(const KvSource& source, bool for_rows);
 
   // Keys [begin, end) of one block of 128, begin < end. Values are loaded when first asked for.

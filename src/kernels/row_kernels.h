@@ -45,7 +45,7 @@ struct RowScoreArgs {
   const std::uint32_t* allowed;  // [keys] bit `row`, or null
   T* scores;                     // [rows, kBlock]
   T* max;                        // [rows]
-  NarrowRows narrow = {};        // instead of k.data, in panels: with k's strides
+  NarrowRows narrow = {};        // instead of k.data, with k's strides; int8 only in panels
 };
 
 // As SoftmaxArgs, over the keys [first, first + keys) of the block.

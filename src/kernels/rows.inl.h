@@ -46,6 +46,9 @@ inline float widen_one(F16 x) {  // core/widen.h says why
 inline float widen_one(Int8 x) { return static_cast<float>(x.n); }
 
 template <class E>
+constexpr index_t kLineOf = 64 / static_cast<index_t>(sizeof(E));  // elements of a cache line
+
+template <class E>
 constexpr bool kIsScaled = false;
 template <>
 constexpr bool kIsScaled<Int8> = true;
@@ -89,24 +92,21 @@ template <class V, int R>
 
 // acc[g][r] = q[r] . k over keys n + g W to n + (g + 1) W, transposed W x W at a time: G groups of
 // keys, whose sums do not wait for each other.
-template <class V, int R, int G>
-[[gnu::always_inline]] inline void dot_rows(const typename V::T* q, index_t d_k,
-                                            const glasshead::StridedRows<typename V::T>& k,
-                                            index_t n, V (&acc)[G][R]) {
+template <class V, int R, int G, class E>
+[[gnu::always_inline]] inline void dot_rows(const typename V::T* q, index_t d_k, const E* keys,
+                                            index_t stride, index_t n, V (&acc)[G][R]) {
   using T = typename V::T;
   constexpr index_t W = V::W;
-  constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
-  const T* const first = k.data + n * k.row_stride;
+  const E* const first = keys + n * stride;
   // The groups after these, in the order of memory.
-  const T* ahead = first + G * W * k.row_stride;
+  const E* ahead = first + G * W * stride;
   index_t d = 0;
   for (; d + W <= d_k; d += W) {
-    for (index_t line = 0; line < G * W * W; line += kLine) __builtin_prefetch(ahead + line);
+    for (index_t line = 0; line < G * W * W; line += kLineOf<E>) __builtin_prefetch(ahead + line);
     ahead += G * W * W;
     for (int g = 0; g < G; ++g) {
       V m[W];
-      for (index_t i = 0; i < W; ++i)
-        m[i] = V::load_unaligned(first + (g * W + i) * k.row_stride + d);
+      for (index_t i = 0; i < W; ++i) m[i] = load_wide<V>(first + (g * W + i) * stride + d);
       V::transpose(m);
       add_elements<V, R>(q + d, d_k, m, W, acc[g]);
     }
@@ -116,7 +116,7 @@ template <class V, int R, int G>
     alignas(64) T part[W * W] = {};
     for (index_t i = 0; i < W; ++i)
       for (index_t e = 0; e < d_k - d; ++e)
-        part[e * W + i] = first[(g * W + i) * k.row_stride + d + e];
+        part[e * W + i] = widen_one(first[(g * W + i) * stride + d + e]);
     V m[W];
     for (index_t e = 0; e < W; ++e) m[e] = V::load(part + e * W);
     add_elements<V, R>(q + d, d_k, m, d_k - d, acc[g]);
@@ -125,13 +125,13 @@ template <class V, int R, int G>
 
 // The same for one group of which only the keys [skip, end) are there: the other lanes get the dot
 // product with 0.
-template <class V, int R>
-void dot_some(const typename V::T* q, index_t d_k, const glasshead::StridedRows<typename V::T>& k,
-              index_t n, index_t skip, index_t end, V (&acc)[R]) noexcept {
+template <class V, int R, class E>
+void dot_some(const typename V::T* q, index_t d_k, const E* keys, index_t stride, index_t n,
+              index_t skip, index_t end, V (&acc)[R]) noexcept {
   using T = typename V::T;
   alignas(64) T lanes[V::W] = {};
   for (index_t d = 0; d < d_k; ++d) {
-    for (index_t i = skip; i < end; ++i) lanes[i] = k.data[(n + i) * k.row_stride + d];
+    for (index_t i = skip; i < end; ++i) lanes[i] = widen_one(keys[(n + i) * stride + d]);
     const V m = V::load(lanes);
     add_elements<V, R>(q + d, d_k, &m, 1, acc);
   }
@@ -177,8 +177,9 @@ inline void raise_max(const glasshead::RowScoreArgs<typename V::T>& args, index_
 
 // Keys as rows: W of them transposed in registers at a time. The vectors stand at absolute
 // multiples of W, so a window's left edge leaves lanes in front.
-template <class V, int R>
-void row_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t row) noexcept {
+template <class V, int R, class E>
+void row_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, const E* keys,
+                   index_t row) noexcept {
   using T = typename V::T;
   constexpr index_t W = V::W;
   const T* q = args.q + row * args.d_k;
@@ -193,9 +194,9 @@ void row_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, index_t r
     const index_t skip = n < 0 ? -n : 0;
     const index_t left = args.keys - n;
     if (G > 1 || (skip == 0 && left >= W))
-      dot_rows<V, R, G>(q, args.d_k, args.k, n, acc);
+      dot_rows<V, R, G>(q, args.d_k, keys, args.k.row_stride, n, acc);
     else
-      dot_some<V, R>(q, args.d_k, args.k, n, skip, left < W ? left : W, acc[0]);
+      dot_some<V, R>(q, args.d_k, keys, args.k.row_stride, n, skip, left < W ? left : W, acc[0]);
     for (int g = 0; g < G; ++g, n += W)
       for (int r = 0; r < R; ++r) max[r] = end_scores(args, acc[g][r], row + r, n, max[r]);
   };
@@ -290,11 +291,12 @@ inline void for_rows(index_t count, const F& f) {
 template <class V>
 void row_scores(const glasshead::RowScoreArgs<typename V::T>& args) noexcept {
   for_rows(args.rows, [&]<int R>(index_t row) {
-    if (args.k.step == 1)
-      row_scores_of<V, R>(args, row);
-    else
-      with_elements(args.k.data, args.narrow,
-                    [&](const auto* panels) { panel_scores_of<V, R>(args, panels, row); });
+    with_elements(args.k.data, args.narrow, [&]<class E>(const E* keys) {
+      if (args.k.step != 1)
+        panel_scores_of<V, R>(args, keys, row);
+      else if constexpr (!kIsScaled<E>)
+        row_scores_of<V, R>(args, keys, row);
+    });
   });
 }
 
@@ -338,9 +340,6 @@ void row_softmax(const glasshead::RowSoftmaxArgs<typename V::T>& args) noexcept 
 // for in the order of memory: 60 -> 75 % of the memory's speed for four rows in f32, 65 -> 85 for
 // one.
 constexpr index_t kKeysAtOnce = 16;
-
-template <class E>
-constexpr index_t kLineOf = 64 / static_cast<index_t>(sizeof(E));  // elements of a cache line
 
 // Keys [n, n + keys) of the call at the elements from d on, D vectors of them, for R rows.
 template <class V, int R, int D, class E>

@@ -72,6 +72,16 @@ struct F32 {
     const __m512 halves = _mm512_castps256_ps512(_mm512_cvtpd_ps(low));
     return {_mm512_insertf32x8(halves, _mm512_cvtpd_ps(high), 1)};
   }
+  static F32 widen(const Bf16* from) {
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(as_bits<__m256i>(from)));
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
+  }
+  static F32 widen(const F16* from) {
+    return {_mm512_cvtph_ps(_mm256_loadu_si256(as_bits<__m256i>(from)))};
+  }
+  static F32 widen(const Int8* from) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(as_bits<__m128i>(from))))};
+  }
   static void transpose(F32 (&m)[16]) {
     __m512 a[16], b[16];
     for (int i = 0; i < 16; i += 2) {  // columns of two rows interleaved
@@ -94,6 +104,12 @@ struct F32 {
       m[n].x = _mm512_shuffle_f32x4(a[n], a[8 + n], 0x88);
       m[8 + n].x = _mm512_shuffle_f32x4(a[n], a[8 + n], 0xDD);
     }
+  }
+
+ private:
+  template <class I>
+  static const I* as_bits(const void* from) {
+    return static_cast<const I*>(from);
   }
 };
 

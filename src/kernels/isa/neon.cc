@@ -54,6 +54,18 @@ struct F32 {
     const float64x2_t high = vmulq_n_f64(vcvt_high_f64_f32(a.x), s);
     return {vcvt_high_f32_f64(vcvt_f32_f64(low), high)};
   }
+  static F32 widen(const Bf16* from) {
+    return {vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&from->bits), 16))};
+  }
+  static F32 widen(const F16* from) {
+    return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&from->bits)))};
+  }
+  static F32 widen(const Int8* from) {
+    std::uint32_t four;
+    __builtin_memcpy(&four, from, sizeof four);
+    const int8x8_t bytes = vreinterpret_s8_u32(vdup_n_u32(four));
+    return {vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(bytes))))};
+  }
   static void transpose(F32 (&m)[4]) {
     const float64x2_t a = pairs(vtrn1q_f32(m[0].x, m[1].x)), b = pairs(vtrn2q_f32(m[0].x, m[1].x));
     const float64x2_t c = pairs(vtrn1q_f32(m[2].x, m[3].x)), d = pairs(vtrn2q_f32(m[2].x, m[3].x));

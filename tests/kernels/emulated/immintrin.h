@@ -63,3 +63,36 @@ static inline simde__m512 _mm512_insertf32x8(simde__m512 a, simde__m256 b, int h
   for (int n = 0; n < 8; ++n) x.f32[8 * half + n] = part.f32[n];
   return simde__m512_from_private(x);
 }
+
+// Sixteen narrow elements to floats.
+static inline simde__m512i _mm512_cvtepu16_epi32(simde__m256i a) {
+  simde__m256i_private x = simde__m256i_to_private(a);
+  simde__m512i_private wide;
+  for (int n = 0; n < 16; ++n) wide.u32[n] = x.u16[n];
+  return simde__m512i_from_private(wide);
+}
+static inline simde__m512i _mm512_cvtepi8_epi32(simde__m128i a) {
+  simde__m128i_private x = simde__m128i_to_private(a);
+  simde__m512i_private wide;
+  for (int n = 0; n < 16; ++n) wide.i32[n] = x.i8[n];
+  return simde__m512i_from_private(wide);
+}
+static inline simde__m512 _mm512_cvtepi32_ps(simde__m512i a) {
+  simde__m512i_private x = simde__m512i_to_private(a);
+  simde__m512_private wide;
+  for (int n = 0; n < 16; ++n) wide.f32[n] = static_cast<float>(x.i32[n]);
+  return simde__m512_from_private(wide);
+}
+static inline simde__m512 _mm512_cvtph_ps(simde__m256i a) {
+  simde__m256i_private x = simde__m256i_to_private(a);
+  simde__m512_private wide;
+  for (int n = 0; n < 16; ++n) {
+    const int exponent = x.u16[n] >> 10 & 31, fraction = x.u16[n] & 1023;
+    float size = exponent == 0
+                     ? __builtin_ldexpf(static_cast<float>(fraction), -24)
+                     : __builtin_ldexpf(static_cast<float>(1024 + fraction), exponent - 25);
+    if (exponent == 31) size = fraction == 0 ? __builtin_inff() : __builtin_nanf("");
+    wide.f32[n] = x.u16[n] >> 15 != 0 ? -size : size;
+  }
+  return simde__m512_from_private(wide);
+}
