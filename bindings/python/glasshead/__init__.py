@@ -5,7 +5,8 @@
     print(glasshead.trace_case("three-tokens-causal"))
 
 Arrays of NumPy, PyTorch and JAX are read where they lie, and results are of the same kind. What is computed, and what
-is promised of it, is docs/conventions.md; `glasshead.torch` has the same with gradients.
+is promised of it, is docs/conventions.md; `glasshead.torch` has the same with gradients, `glasshead.diagnose` judges
+somebody else's numbers, and `glasshead.testing` does so in tests.
 """
 
 from importlib.metadata import PackageNotFoundError, version
@@ -19,10 +20,12 @@ from ._attention import (
     weight_maps,
 )
 from ._cache import KvCache
+from ._doctor import Cause, Diagnosis, Entry, NamedMistake, Probe, Rotary, RowReport, diagnose, make_probe
 from ._errors import Error, FormatError, IoError, OptionError, Problem, ShapeError
 from ._native import Context, alibi_slopes, kernel_sets
-from ._options import T5, Options
-from ._trace import Printing, Step, Trace, cases, trace, trace_case
+from ._options import T5, Options, allowed_where
+from ._page import Page, Printing
+from ._trace import Step, Trace, cases, trace, trace_case
 
 try:
     __version__ = version("glasshead")
@@ -30,25 +33,36 @@ except PackageNotFoundError:  # imported from a build tree
     __version__ = "0"
 
 __all__ = [
+    "Cause",
     "Context",
+    "Diagnosis",
+    "Entry",
     "Error",
     "FormatError",
     "IoError",
     "KvCache",
+    "NamedMistake",
     "OptionError",
     "Options",
+    "Page",
     "Printing",
+    "Probe",
     "Problem",
+    "Rotary",
+    "RowReport",
     "RowState",
     "ShapeError",
     "Step",
     "T5",
     "Trace",
     "alibi_slopes",
+    "allowed_where",
     "attention_weights",
     "cases",
     "check",
+    "diagnose",
     "kernel_sets",
+    "make_probe",
     "scaled_dot_product_attention",
     "top_weights",
     "trace",

@@ -44,6 +44,7 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
     *,
     mask: Any = None,
+    where: Any = None,
     window: tuple[int | None, int | None] | None = None,
     key_lengths: Any = None,
     segments: Any = None,
@@ -79,6 +80,7 @@ def scaled_dot_product_attention(
         and scale is None
         and not dropout_p
         and mask is None
+        and where is None
         and window is None
         and key_lengths is None
         and segments is None
@@ -97,11 +99,13 @@ def scaled_dot_product_attention(
     if not is_plain:
         options = _options.build(
             heads_of(query),
+            where and _options.pairs_of(query, key),
             attn_mask=attn_mask,
             dropout_p=dropout_p,
             is_causal=is_causal,
             scale=scale,
             mask=mask,
+            where=where,
             window=window,
             key_lengths=key_lengths,
             segments=segments,
@@ -136,7 +140,8 @@ def scaled_dot_product_attention(
 
 def check(query: Any, key: Any, value: Any, enable_gqa: bool = False, **options: Unpack[Options]) -> list[Problem]:
     """Everything that is wrong with a call; empty: it will run. No number of query, key or value is read."""
-    native = _options.build(heads_of(kind_of(query, "check")[1]), **options)
+    query = kind_of(query, "check")[1]
+    native = _options.build(heads_of(query), _options.pairs_of(query, key), **options)
     return [Problem(*problem) for problem in _native.check(query, key, value, native, enable_gqa)]
 
 
@@ -156,9 +161,9 @@ def _bounds(chosen: Range, count: int, where: str, function: str) -> tuple[int, 
     refuse(function, (where, f"{chosen!r}; a number, or a slice or range with step 1"))
 
 
-def _weights_call(function: str, query: Any, options: Any, heads: Range, rows: Range) -> tuple[Any, ...]:
+def _weights_call(function: str, query: Any, key: Any, options: Any, heads: Range, rows: Range) -> tuple[Any, ...]:
     kind, query = kind_of(query, function)
-    native = _options.build(heads_of(query), **options)
+    native = _options.build(heads_of(query), _options.pairs_of(query, key), **options)
     h = _bounds(heads, heads_of(query), "heads", function)
     i = _bounds(rows, query.shape[-2] if len(query.shape) > 1 else 1, "rows", function)
     batch = tuple(query.shape[:-3])
@@ -181,7 +186,7 @@ def attention_weights(
     heads, rows: a number, a slice or range, or None for all; the axes stay. state: what scaled_dot_product_attention
     returned with return_rows=True for the same call; without it it is computed first. Weights are before dropout.
     """
-    kind, query, native, h, i, shape = _weights_call("attention_weights", query, options, heads, rows)
+    kind, query, native, h, i, shape = _weights_call("attention_weights", query, key, options, heads, rows)
     weights = kind.state(query, (*shape, *getattr(key, "shape", (0, 0))[-2:-1]))
     largest, total = (state.max, state.sum) if state is not None else (None, None)
     _native.attention_weights(query, key, native, largest, total, h, i, weights, context)
@@ -203,7 +208,7 @@ def top_weights(
 
     Where a row has fewer allowed keys the rest is key -1, weight 0. Else as attention_weights.
     """
-    kind, query, native, h, i, shape = _weights_call("top_weights", query, options, heads, rows)
+    kind, query, native, h, i, shape = _weights_call("top_weights", query, key, options, heads, rows)
     keys, weights = kind.keys((*shape, count)), kind.state(query, (*shape, count))
     largest, total = (state.max, state.sum) if state is not None else (None, None)
     _native.top_weights(query, key, native, largest, total, h, i, keys, weights, context)
@@ -224,7 +229,7 @@ def weight_maps(
 
     Both are [batch, heads, ceil(q_len / cell_rows), ceil(kv_len / cell_keys)]; hidden pairs count as the 0 they are.
     """
-    kind, query, native, _, _, _ = _weights_call("weight_maps", query, options, None, None)
+    kind, query, native, _, _, _ = _weights_call("weight_maps", query, key, options, None, None)
     if cell_rows < 1 or cell_keys < 1:
         refuse("weight_maps", ("cell_rows, cell_keys", f"{cell_rows}, {cell_keys}; both are at least 1"))
     q_len = query.shape[-2] if len(query.shape) > 1 else 1

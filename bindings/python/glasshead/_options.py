@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence, TypedDict, Union
+
+import numpy as np
 
 from . import _native
 
@@ -30,6 +32,7 @@ class Options(TypedDict, total=False):
     is_causal: bool  # key j <= the query's position
     scale: float | None  # None: 1 / sqrt(d_k)
     mask: Any  # booleans, True may attend; broadcast as attn_mask
+    where: Callable[[Any, Any, Any, Any], Any]  # may attend, asked with whole-number arrays: see `allowed_where`
     window: tuple[int | None, int | None]  # earlier and later keys beside the query's own position; None: no limit
     key_lengths: Integers  # of each batch entry, or one for all
     segments: Any  # ids of packed documents, [length] or [batch, length]; a tuple (of queries, of keys) if they differ
@@ -90,13 +93,56 @@ def _add_segments(native: _native.Options, segments: Any) -> None:
     )
 
 
+_PAIRS_AT_ONCE = 1 << 24
+
+
+def allowed_where(
+    function: Callable[[Any, Any, Any, Any], Any], batch: int, heads: int, q_len: int, kv_len: int, query_start: int = 0
+) -> Any:
+    """The mask that a rule gives: function(b, h, position, key) -> bool, of arrays of whole numbers that broadcast to
+    [batch, heads, q_len, kv_len], as `lambda b, h, i, j: (i - j) % 64 == 0`. Positions count from query_start.
+
+    Axes that the function does not look at stay 1. What `where=function` asks at every call: keep it as `mask`.
+    """
+    b, h = np.arange(batch).reshape(-1, 1, 1, 1), np.arange(heads).reshape(1, -1, 1, 1)
+    j = np.arange(kv_len).reshape(1, 1, 1, -1)
+    rows = max(1, _PAIRS_AT_ONCE // max(1, batch * heads * kv_len))
+    parts = []
+    for first in range(0, max(q_len, 1), rows):
+        i = np.arange(query_start + first, query_start + min(first + rows, q_len)).reshape(1, 1, -1, 1)
+        part = np.asarray(function(b, h, i, j))
+        if part.dtype != np.bool_:
+            raise TypeError(f"a rule answers with booleans; this one's answer has dtype {part.dtype}")
+        part = part.reshape((1,) * (4 - part.ndim) + part.shape)
+        if part.shape[2] == 1 and q_len > 1 and rows < q_len:
+            part = np.broadcast_to(part, (*part.shape[:2], i.shape[2], part.shape[3]))
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
+
+
+def _add_where(
+    native: _native.Options, function: Any, pairs: tuple[int, ...] | None, query_start: Any, align: str | None
+) -> None:
+    if pairs is None:
+        native.problem("where", "is asked for the pairs of one call, and a cache has no fixed number; give a mask")
+        return
+    q_len, kv_len = pairs[2:]
+    start = kv_len - q_len if align == "end" else 0
+    if query_start is not None:
+        start = _integers(native, query_start, "query_start")[0]
+    elif align is None and q_len != kv_len:
+        native.problem("where", f"speaks of positions, and q_len is {q_len}, kv_len {kv_len}: state align or query_start")
+        return
+    native.mask(allowed_where(function, *pairs, start), "where")
+
+
 def _add_masks(
     native: _native.Options, is_causal: bool, mask: Any, window: Any, key_lengths: Any, segments: Any, prefix: Any
 ) -> None:
     if is_causal:
         native.causal()
     if mask is not None:
-        native.mask(mask)
+        native.mask(mask, "mask")
     if window is not None:
         sides = _listed(window)
         if isinstance(sides, (list, tuple)) and len(sides) == 2:
@@ -142,14 +188,23 @@ def _add_position(native: _native.Options, query_start: int | None, align: str |
         native.problem("align", f"{align!r} is neither 'start' nor 'end'")
 
 
+def pairs_of(query: Any, key: Any) -> tuple[int, int, int, int]:
+    """[batch, heads, q_len, kv_len] of a call; of what is no array nothing is asked."""
+    q, k = (tuple(getattr(x, "shape", ())) for x in (query, key))
+    q, k = (1,) * (4 - len(q)) + q, (1,) * (4 - len(k)) + k
+    return q[0], q[1], q[-2], k[-2]
+
+
 def build(
     heads: int,
+    pairs: tuple[int, int, int, int] | None = None,
     *,
     attn_mask: Any = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     mask: Any = None,
+    where: Any = None,
     window: Any = None,
     key_lengths: Any = None,
     segments: Any = None,
@@ -165,11 +220,16 @@ def build(
     empty_row: str = "zero",
     dropout_seed: int | None = None,
 ) -> _native.Options:
-    """The native options; what is wrong with them is told by the call that gets them."""
+    """The native options; what is wrong with them is told by the call that gets them.
+
+    pairs: sizes of the call, [batch, heads, q_len, kv_len], which `where` needs.
+    """
     native = _native.Options()
     if attn_mask is not None:
         native.attn_mask(attn_mask)  # first, so that its bias is term 0
     _add_masks(native, is_causal, mask, window, key_lengths, segments, prefix)
+    if where is not None:
+        _add_where(native, where, pairs, query_start, align)
     _add_biases(native, heads, bias, alibi, alibi_form, t5)
     _add_position(native, query_start, align)
     if scale is not None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import html
+import functools
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, NamedTuple, Sequence, TypedDict
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from . import _native, _options
 from ._arrays import kind_of
 from ._attention import heads_of
+from ._doctor import Diagnosis, _claimed
 from ._errors import refuse
+from ._page import Page, Printing, _printing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -21,21 +23,7 @@ if TYPE_CHECKING:
     from ._options import Options
 
 CASES = pathlib.Path(__file__).with_name("cases")  # the worked examples that come with the package
-_FORMATS = {f".{ending}": ending for ending in ("md", "html", "svg", "csv", "json")}
-_FORMATS.update({".txt": "text", ".tex": "latex"})
 _NUMBERS = (".npy", ".safetensors")
-
-
-class Printing(TypedDict, total=False):
-    """How a page is printed: the command's options of these names."""
-
-    decimals: int  # digits after the point, 0 to 12; 4
-    percent: bool  # weights times 100
-    full: bool  # rows of more than 16 keys whole
-    round: Literal["sum1", "nearest"]  # sum1: an entry moves by a unit where a printed row would not add to 1
-    steps: Sequence[str]  # only these steps or matrices
-    query: str | int  # only this row, by its label or index
-    head: int  # only this head
 
 
 class Step(NamedTuple):
@@ -47,24 +35,7 @@ class Step(NamedTuple):
     reads: tuple[str, ...]
 
 
-def _printing(options: Mapping[str, Any], **more: Any) -> _native.Printing:
-    printing = _native.Printing()
-    known = Printing.__annotations__
-    for name, value in {**options, **more}.items():
-        if name not in known and name not in more:
-            raise TypeError(f"no printing option {name!r}; there are {', '.join(known)}")
-        if name == "round":
-            if value not in ("sum1", "nearest"):
-                refuse("trace", ("round", f"{value!r} is neither 'sum1' nor 'nearest'"))
-            printing.nearest = value == "nearest"
-        elif name == "query":
-            printing.query = None if value is None else str(value)
-        else:
-            setattr(printing, name, list(value) if name == "steps" else value)
-    return printing
-
-
-class Trace(Mapping[str, np.ndarray]):
+class Trace(Page, Mapping[str, np.ndarray]):
     """A run with every value kept: trace["weights"] is an array, str(trace) the page that the command prints.
 
     A mapping from names to float64 arrays, first what was given, then the steps in order. In a notebook it shows
@@ -72,6 +43,7 @@ class Trace(Mapping[str, np.ndarray]):
     """
 
     def __init__(self, native: _native.Trace) -> None:
+        super().__init__(native.name, native.page)
         self._native = native
         self._steps = [Step(*step[:3], tuple(step[3])) for step in native.steps()]
         self._names = [*native.inputs(), *(step.name for step in self._steps)]
@@ -115,34 +87,6 @@ class Trace(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._names)
 
-    def to_text(self, *, width: int = 100, ascii: bool = False, **printing: Unpack[Printing]) -> str:
-        """The page as text, lines of at most `width`."""
-        return self._native.page("text", _printing(printing, width=width, ascii=ascii))
-
-    def to_markdown(self, *, math: bool = False, **printing: Unpack[Printing]) -> str:
-        """The page as Markdown; math: formulas and matrices as $$ blocks."""
-        return self._native.page("md", _printing(printing, math=math))
-
-    def to_latex(self, *, standalone: bool = False, **printing: Unpack[Printing]) -> str:
-        """The page as LaTeX; standalone: with a preamble, ready to compile."""
-        return self._native.page("latex", _printing(printing, standalone=standalone))
-
-    def to_html(self, **printing: Unpack[Printing]) -> str:
-        """The page as HTML: no scripts, nothing fetched."""
-        return self._native.page("html", _printing(printing))
-
-    def to_svg(self, **printing: Unpack[Printing]) -> str:
-        """Every matrix as a picture."""
-        return self._native.page("svg", _printing(printing))
-
-    def to_csv(self, **printing: Unpack[Printing]) -> str:
-        """The first matrix shown, with all its digits."""
-        return self._native.page("csv", _printing(printing))
-
-    def to_json(self, **printing: Unpack[Printing]) -> str:
-        """Every number as a double that reads back the same (glasshead.trace/1)."""
-        return self._native.page("json", _printing(printing))
-
     def explain(self, *, query: str | int | None = None, head: int | None = None, **printing: Unpack[Printing]) -> str:
         """Each weight's derivation, from q and k to the last division."""
         return self._native.explain(_printing(printing, query=query, head=head))
@@ -150,29 +94,47 @@ class Trace(Mapping[str, np.ndarray]):
     def save(self, path: str | os.PathLike[str], **printing: Unpack[Printing]) -> None:
         """Writes the page that the path's ending names (.txt .md .tex .html .svg .csv .json), or the numbers: .npy
         (out) or .safetensors (all). The target is complete or untouched."""
-        path = os.fspath(path)
-        ending = os.path.splitext(path)[1]
-        if ending in _NUMBERS:
-            if printing:
-                refuse("trace", ("save", f"{', '.join(printing)}: no effect on the numbers in a {ending}"))
-            self._native.write_numbers(path, ending == ".npy")
-        elif ending in _FORMATS:
-            _native.write_text(path, self._native.page(_FORMATS[ending], _printing(printing)))
-        else:
-            endings = " ".join([*_FORMATS, *_NUMBERS])
-            refuse("trace", ("save", f"{path}: nothing is known about '{ending}'; there are {endings}"))
+        ending = pathlib.Path(path).suffix
+        if ending not in _NUMBERS:
+            super().save(path, **printing)
+            return
+        if printing:
+            refuse("trace", ("save", f"{', '.join(printing)}: no effect on the numbers in a {ending}"))
+        self._native.write_numbers(os.fspath(path), ending == ".npy")
 
-    def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that its style stays there."""
-        page = html.escape(self.to_html(), quote=True)
-        height = min(48.0, 6 + 1.9 * self.to_text().count("\n"))
-        return (
-            f'<iframe title="{html.escape(self.name, quote=True)}" sandbox="" srcdoc="{page}" '
-            f'style="width:100%;height:{height:.0f}em;border:0;resize:vertical"></iframe>'
-        )
+    def diff(self, before: Trace) -> Page:
+        """What moved since `before`, a trace of the same case before a change, what did not, and why not."""
+        return Page(self.name, functools.partial(self._native.diff, before._native))
 
-    def __str__(self) -> str:
-        return self.to_text()
+    def by_hand(self, decimals: int = 2, *, is_shifted: bool = False) -> Page:
+        """The arithmetic as on paper, every number rounded before the next step uses it, beside the exact numbers.
+
+        is_shifted: the row maximum is subtracted first, which paper leaves out.
+        """
+        return Page(self.name, functools.partial(self._native.by_hand, decimals, is_shifted))
+
+    def mistake(self, name: str) -> Page:
+        """The same numbers with a mistake of docs/mistakes.md made, "id" or "id:parameter", beside the right ones."""
+        return Page(self.name, functools.partial(self._native.mistake, name))
+
+    def gradients(self) -> Page:
+        """Gradients of the sum of out with respect to q, k, v, and how far each row's softmax is saturated."""
+        return Page(self.name, self._native.gradients)
+
+    def diagnose(
+        self,
+        *,
+        out: Any = None,
+        weights: Any = None,
+        scores: Any = None,
+        lse: Any = None,
+        dtype: Any = None,
+        decimals: int | None = None,
+        pairs: bool = True,
+    ) -> Diagnosis:
+        """What `glasshead.diagnose` says of numbers that somebody gives for the first attention of this trace."""
+        claims = {"out": out, "weights": weights, "scores": scores, "lse": lse}
+        return Diagnosis(*self._native.diagnose(_claimed(claims, dtype, decimals, pairs, ())))
 
     def __repr__(self) -> str:
         return f"<glasshead.Trace {self.name}: {' '.join(self._names)}>"
@@ -196,7 +158,8 @@ def trace(
     scaled_dot_product_attention. Labels default to 0, 1, 2, ... A row with no allowed key is an error unless empty_row
     is "zero". At most 2^24 scores.
     """
-    native = _options.build(heads_of(kind_of(query, "trace")[1]), empty_row=empty_row, **options)
+    query = kind_of(query, "trace")[1]
+    native = _options.build(heads_of(query), _options.pairs_of(query, key), empty_row=empty_row, **options)
     labels = ([str(label) for label in query_labels], [str(label) for label in key_labels])
     return Trace(_native.trace_arrays(query, key, value, native, *labels, name, title))
 

@@ -9,5 +9,6 @@ namespace glasshead::python {
 void add_calls(nb::module_& module);
 void add_cache(nb::module_& module);
 void add_trace(nb::module_& module);
+void add_doctor(nb::module_& module);
 
 }  // namespace glasshead::python

@@ -97,5 +97,6 @@ NB_MODULE(_native, module) {
   python::add_options(module);
   python::add_calls(module);
   python::add_cache(module);
+  python::add_doctor(module);
   python::add_trace(module);
 }

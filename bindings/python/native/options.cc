@@ -41,8 +41,8 @@ void Options::add_bias(Array array) {
   held_.push_back(std::move(array));
 }
 
-void Options::mask(nb::handle object) {
-  Array array = read_array(object, "mask", problems);
+void Options::mask(nb::handle object, const std::string& where) {
+  Array array = read_array(object, where.c_str(), problems);
   if (array.is_there()) add_mask(std::move(array));
 }
 
@@ -131,7 +131,7 @@ void add_options(nb::module_& module) {
       .def("segments", &Options::segments, nb::arg("batch"), nb::arg("query_ids"),
            nb::arg("key_ids"))
       .def("prefix", &Options::prefix, nb::arg("lengths"))
-      .def("mask", &Options::mask, nb::arg("array"))
+      .def("mask", &Options::mask, nb::arg("array"), nb::arg("where"))
       .def("bias", &Options::bias, nb::arg("array"), nb::arg("where"))
       .def("attn_mask", &Options::attn_mask, nb::arg("array"))
       .def("alibi", &Options::alibi, nb::arg("slopes"), nb::arg("is_key_index"))

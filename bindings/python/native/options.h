@@ -29,7 +29,7 @@ class Options {
   void segments(index_t batch, const std::vector<index_t>& query_ids,
                 const std::vector<index_t>& key_ids);
   void prefix(const std::vector<index_t>& lengths);
-  void mask(nb::handle array);                            // booleans: True may attend
+  void mask(nb::handle array, const std::string& where);  // booleans: True may attend
   void bias(nb::handle array, const std::string& where);  // numbers
   void attn_mask(nb::handle array);                       // either
   void alibi(const std::vector<double>& slopes, bool is_key_index);

@@ -9,14 +9,17 @@
 #include <vector>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "glasshead/tensor_file.h"
 #include "python/native/calls.h"
+#include "python/native/doctor.h"
 #include "python/native/options.h"
 #include "python/native/trace_case.h"
+#include "python/native/trace_page.h"
 #include "wire/document_build.h"
 #include "wire/document_notes.h"
 #include "wire/explain.h"
@@ -29,32 +32,24 @@ namespace {
 
 constexpr const char* kFunction = "trace";
 
-// How a page is printed: the command's options of these names.
-struct Printing {
-  int decimals = 4, width = 100;
-  bool is_percent = false, is_full = false, is_nearest = false;
-  bool is_ascii = false, has_math = false, is_standalone = false;
-  std::vector<std::string> steps;
-  std::optional<std::string> query;
-  std::optional<index_t> head;
-};
-
 class Traced {
  public:
-  explicit Traced(wire::Case c) : case_(std::move(c)), trace_(wire::run_case(case_)) {}
+  explicit Traced(wire::Case c) : run_{std::move(c), {}} {
+    run_.trace = wire::run_case(run_.shown);
+  }
 
-  const wire::Case& shown() const { return case_; }
+  const wire::Case& shown() const { return run_.shown; }
 
   std::vector<std::string> inputs() const {
     std::vector<std::string> names;
-    for (const auto& [tap, value] : trace_.inputs) names.push_back(tap);
+    for (const auto& [tap, value] : run_.trace.inputs) names.push_back(tap);
     return names;
   }
 
   using Told = std::tuple<std::string, std::string, std::string, std::vector<std::string>>;
   std::vector<Told> steps() const {  // tap, formula, sentence, reads
     std::vector<Told> list;
-    for (const TracedStep& traced : trace_.steps) {
+    for (const TracedStep& traced : run_.trace.steps) {
       const Step& step = traced.step;
       list.emplace_back(step.tap, step.op != nullptr ? step.op->formula : "",
                         step.op != nullptr ? step.op->sentence : "", step.reads);
@@ -62,12 +57,12 @@ class Traced {
     return list;
   }
 
-  std::vector<index_t> shape(const std::string& tap) const { return trace_.at(tap).shape; }
+  std::vector<index_t> shape(const std::string& tap) const { return run_.trace.at(tap).shape; }
 
   // `out`: contiguous float64 of the tap's size.
   void copy(const std::string& tap, nb::handle out) const {
     std::vector<Problem> problems;
-    const TraceTensor& value = trace_.at(tap);
+    const TraceTensor& value = run_.trace.at(tap);
     const Array to = read_array(out, "out", problems, 1);
     refuse_if_any(kFunction, std::move(problems));
     const MutableTensor<1> view = to.writable<1>();
@@ -79,41 +74,57 @@ class Traced {
   }
 
   std::string page(const std::string& format, const Printing& printing) const {
-    const wire::DocumentOptions options = options_of(format, printing);
+    const wire::DocumentOptions options = options_of(run_.shown, format, printing);
     if (format == "json") {
       refuse_unknown_taps(printing.steps);
       std::string text;
-      wire::write_trace_json(case_, options, [&](std::string_view piece) { text += piece; });
+      wire::write_trace_json(run_.shown, options, [&](std::string_view piece) { text += piece; });
       return text + "\n";
     }
     wire::DocumentOptions all = options;
     all.steps.clear();
-    wire::Document document = wire::build_document(case_, trace_, all);
+    wire::Document document = wire::build_document(run_.shown, run_.trace, all);
     refuse_unknown_steps(document, printing.steps);
     wire::keep_steps(document, printing.steps);
-    if (format == "md") return wire::to_markdown(document, {printing.has_math});
-    if (format == "latex") return wire::to_latex(document, {printing.is_standalone});
-    if (format == "html") return wire::to_html(document);
-    if (format == "svg") return wire::to_svg(document);
-    if (format == "csv") return wire::to_csv(document);
-    return wire::to_text(document, {printing.width, printing.is_ascii});
+    return rendered(document, format, printing);
   }
 
   std::string explain(const Printing& printing) const {
-    const wire::DocumentOptions options = options_of("text", printing);
-    return wire::to_text(wire::explain_document(case_, trace_, options),
+    const wire::DocumentOptions options = options_of(run_.shown, "text", printing);
+    return wire::to_text(wire::explain_document(run_.shown, run_.trace, options),
                          {printing.width, printing.is_ascii});
+  }
+
+  std::string diff(const Traced& before, const std::string& format,
+                   const Printing& printing) const {
+    return diff_page(before.run_, run_, format, printing);
+  }
+  std::string by_hand(int decimals, bool is_shifted, const std::string& format,
+                      const Printing& printing) const {
+    return by_hand_page(run_, decimals, is_shifted, format, printing);
+  }
+  std::string mistake(const std::string& name, const std::string& format,
+                      const Printing& printing) const {
+    return mistake_page(run_, name, format, printing);
+  }
+  std::string gradients(const std::string& format, const Printing& printing) const {
+    return gradients_page(run_, format, printing);
+  }
+
+  Judged diagnose(const Claimed& claimed) const {
+    const nb::gil_scoped_release others_may_run;
+    return judge_case(run_.shown, claimed);
   }
 
   // Every tap, or `out` alone for a .npy.
   void write_numbers(const std::string& path, bool is_npy) const {
     if (is_npy) {
-      write_npy(path, file_tensor(trace_.at("out")));
+      write_npy(path, file_tensor(run_.trace.at("out")));
       return;
     }
     NamedTensors all;
-    for (const auto& [tap, value] : trace_.inputs) all.emplace_back(tap, file_tensor(value));
-    for (const TracedStep& traced : trace_.steps)
+    for (const auto& [tap, value] : run_.trace.inputs) all.emplace_back(tap, file_tensor(value));
+    for (const TracedStep& traced : run_.trace.steps)
       all.emplace_back(traced.step.tap, file_tensor(traced.value));
     write_safetensors(path, all);
   }
@@ -124,36 +135,6 @@ class Traced {
     if (!value.values.empty())
       std::memcpy(tensor.bytes.data(), value.values.data(), tensor.bytes.size());
     return tensor;
-  }
-
-  wire::DocumentOptions options_of(const std::string& format, const Printing& printing) const {
-    wire::DocumentOptions options;
-    options.print.decimals = printing.decimals;
-    options.print.is_percent = printing.is_percent;
-    options.print.is_full = printing.is_full || format == "svg" || format == "csv";
-    options.print.rounding =
-        printing.is_nearest ? wire::RowRounding::nearest : wire::RowRounding::sum_to_one;
-    options.steps = printing.steps;
-    if (format == "svg") options.map_above = wire::kSvgCells;
-    std::vector<Problem> problems;
-    if (printing.decimals < 0 || printing.decimals > wire::kMaxDecimals)
-      problems.push_back({"decimals", std::to_string(printing.decimals) + "; 0 to " +
-                                          std::to_string(wire::kMaxDecimals) + " are possible"});
-    if (printing.width < 20 || printing.width > 10000)
-      problems.push_back({"width", std::to_string(printing.width) + "; 20 to 10000 are possible"});
-    if (printing.query) {
-      std::string why;
-      options.query = wire::find_row(case_.query_labels, *printing.query, why);
-      if (!options.query) problems.push_back({"query", why});
-    }
-    index_t heads = 1;
-    for (const auto& block : case_.network.blocks) heads = std::max(heads, block.attention.heads);
-    if (printing.head && (*printing.head < 0 || *printing.head >= heads))
-      problems.push_back({"head", std::to_string(*printing.head) + " is none of the " +
-                                      std::to_string(heads) + " heads, counted from 0"});
-    options.head = printing.head;
-    refuse_if_any(kFunction, std::move(problems));
-    return options;
   }
 
   static void refuse_unknown_steps(const wire::Document& document,
@@ -171,7 +152,7 @@ class Traced {
 
   void refuse_unknown_taps(const std::vector<std::string>& names) const {
     std::vector<std::string> taps = inputs();
-    for (const TracedStep& traced : trace_.steps) taps.push_back(traced.step.tap);
+    for (const TracedStep& traced : run_.trace.steps) taps.push_back(traced.step.tap);
     std::vector<Problem> problems;
     for (const std::string& name : names) {
       const bool is_known = std::any_of(taps.begin(), taps.end(), [&](const std::string& tap) {
@@ -182,8 +163,7 @@ class Traced {
     refuse_if_any(kFunction, std::move(problems));
   }
 
-  wire::Case case_;
-  Trace trace_;
+  Shown run_;
 };
 
 Traced trace_case(const std::string& text, const std::string& name,
@@ -242,6 +222,12 @@ void add_trace(nb::module_& module) {
       .def("copy", &Traced::copy, nb::arg("tap"), nb::arg("out"))
       .def("page", &Traced::page, nb::arg("format"), nb::arg("printing"))
       .def("explain", &Traced::explain, nb::arg("printing"))
+      .def("diff", &Traced::diff, nb::arg("before"), nb::arg("format"), nb::arg("printing"))
+      .def("by_hand", &Traced::by_hand, nb::arg("decimals"), nb::arg("is_shifted"),
+           nb::arg("format"), nb::arg("printing"))
+      .def("mistake", &Traced::mistake, nb::arg("name"), nb::arg("format"), nb::arg("printing"))
+      .def("gradients", &Traced::gradients, nb::arg("format"), nb::arg("printing"))
+      .def("diagnose", &Traced::diagnose, nb::arg("claims"))
       .def("write_numbers", &Traced::write_numbers, nb::arg("path"), nb::arg("is_npy"));
   module.def("trace_case", &trace_case, nb::arg("text"), nb::arg("name"), nb::arg("set"),
              nb::arg("hide"), nb::arg("mask").none(), nb::arg("scale").none(),

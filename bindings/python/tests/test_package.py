@@ -68,6 +68,6 @@ def test_options_are_those_of_the_functions():
 
     from glasshead import _options
 
-    built = set(inspect.signature(_options.build).parameters) - {"heads"}
+    built = set(inspect.signature(_options.build).parameters) - {"heads", "pairs"}
     assert built == set(glasshead.Options.__annotations__)
     assert built <= set(inspect.signature(glasshead.scaled_dot_product_attention).parameters)

@@ -152,3 +152,41 @@ def test_everything_wrong_is_told(qkv, tmp_path):
         glasshead.trace_case("three-tokens")["nonsense"]
     with pytest.raises(TypeError, match="decimals"):
         glasshead.trace_case("three-tokens").to_text(digits=3)
+
+
+VIEWS = [
+    (lambda before, after: after.diff(before), ["--diff"]),
+    (lambda before, after: after.by_hand(), ["--by-hand", "2"]),
+    (lambda before, after: after.by_hand(3, is_shifted=True), ["--by-hand", "3,shift"]),
+    (lambda before, after: after.mistake("scale-other:0.3"), ["--mistake", "scale-other:0.3"]),
+    (lambda before, after: after.gradients(), ["--gradients"]),
+]
+
+
+@pytest.mark.skipif(not COMMAND.exists(), reason="the command is not built")
+@pytest.mark.parametrize("view, flags", VIEWS, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_views_are_the_commands_to_the_byte(view, flags, tmp_path):
+    for case in ("three-tokens-causal", "two-heads"):
+        edit = [] if case == "two-heads" and flags != ["--diff"] else ["--scale", "0.25"]
+        page = view(glasshead.trace_case(case), glasshead.trace_case(case, scale=0.25 if edit else None))
+        for format, method, ending in PAGES:
+            done = subprocess.run([COMMAND, "trace", case, *edit, *flags, "--format", format], capture_output=True)
+            if done.returncode == 0:
+                assert getattr(page, method)() == done.stdout.decode(), f"{case} {format}"
+                page.save(tmp_path / f"page{ending}")
+                assert (tmp_path / f"page{ending}").read_bytes() == done.stdout
+        assert str(page) == page.to_text() and page._repr_html_().startswith("<iframe")
+
+
+def test_what_a_view_cannot_show_is_told():
+    trace = glasshead.trace_case("three-tokens")
+    with pytest.raises(glasshead.OptionError, match="no mistake"):
+        trace.mistake("nonsense").to_text()
+    with pytest.raises(glasshead.OptionError, match="mask"):
+        str(trace.mistake("mask-ignored"))
+    with pytest.raises(glasshead.OptionError, match="no steps to choose from"):
+        trace.by_hand().to_text(steps=["weights"])
+    with pytest.raises(glasshead.OptionError, match="0 to 12"):
+        str(trace.by_hand(40))
+    other = glasshead.trace_case("two-heads")
+    assert "sizes differ" in str(trace.diff(other)) or "nothing to compare" in str(trace.diff(other))
