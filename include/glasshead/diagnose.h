@@ -34,9 +34,9 @@ struct Rotary {
 // EmptyRow::zero.
 struct AttentionCase {
   ConstTensor<4> q, k, v;
-  AttentionOptions options;
-  std::optional<Rotary> rotary;  // nullopt: q and k are used as they are
-  ConstTensor<4> unprojected;    // what v was projected from, of v's shape; data null: unknown
+  AttentionOptions options = {};
+  std::optional<Rotary> rotary = std::nullopt;  // nullopt: q and k are used as they are
+  ConstTensor<4> unprojected = {};  // what v was projected from, of v's shape; data null: unknown
 };
 
 // What their program gave. Data null: not known; at least one is needed. Any floating-point dtype.
