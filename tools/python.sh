@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # python.sh [torch]: builds the wheel, installs it into an environment of its own (PYTHON_ENV, by default
-# build/python-env; PYTHON makes it, 3.10 or newer), and tests it there. With `torch` also PyTorch and transformers
-# (5 GB), in build/torch-env.
+# build/python-env; PYTHON makes it, 3.10 or newer), and tests it there: its style, its types, what it does. With
+# `torch` also PyTorch and transformers (5 GB), in build/torch-env.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=bindings/python
@@ -24,4 +24,7 @@ rm -rf "$wheels"
 CXX=${CXX:-g++-12} CMAKE_GENERATOR=Ninja CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_COMPILERCHECK=content CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 \
   "$environment/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -C cmake.define.GLASSHEAD_WERROR=ON -w "$wheels" .
 "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/glasshead-*.whl
+"$environment/bin/ruff" check --quiet .
+"$environment/bin/ruff" format --check --quiet .
+"$environment/bin/mypy" --cache-dir build/mypy
 exec "$environment/bin/python" -m pytest -q "${@:2}"

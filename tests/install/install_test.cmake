@@ -9,7 +9,7 @@ set(prefix ${WORK}/prefix)
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
-foreach(file bin/glasshead include/glasshead/attention.h share/man/man1/glasshead.1 share/doc/glasshead/LICENSE
+foreach(file bin/glasshead include/glasshead/attention.h include/glasshead/testing.h share/man/man1/glasshead.1 share/doc/glasshead/LICENSE
     share/glasshead/cases/cat-chases-mouse-next.json share/bash-completion/completions/glasshead
     share/zsh/site-functions/_glasshead share/fish/vendor_completions.d/glasshead.fish)
   if(NOT EXISTS ${prefix}/${file})

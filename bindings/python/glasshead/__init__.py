@@ -12,9 +12,12 @@ somebody else's numbers, and `glasshead.testing` does so in tests.
 from importlib.metadata import PackageNotFoundError, version
 
 from ._attention import (
+    AttendPlan,
     RowState,
+    Tiles,
     attention_weights,
     check,
+    plan_attend,
     scaled_dot_product_attention,
     top_weights,
     weight_maps,
@@ -33,6 +36,7 @@ except PackageNotFoundError:  # imported from a build tree
     __version__ = "0"
 
 __all__ = [
+    "AttendPlan",
     "Cause",
     "Context",
     "Diagnosis",
@@ -54,6 +58,7 @@ __all__ = [
     "ShapeError",
     "Step",
     "T5",
+    "Tiles",
     "Trace",
     "alibi_slopes",
     "allowed_where",
@@ -63,6 +68,7 @@ __all__ = [
     "diagnose",
     "kernel_sets",
     "make_probe",
+    "plan_attend",
     "scaled_dot_product_attention",
     "top_weights",
     "trace",

@@ -95,6 +95,9 @@ def kind_of(query: Any, function: str) -> tuple[NumpyKind, Any]:
     except TypeError:
         refuse(
             function,
-            ("q", f"a {type(query).__name__}; an array is needed: NumPy's, PyTorch's, JAX's, or another with DLPack "
-             "or the buffer protocol"),
+            (
+                "q",
+                f"a {type(query).__name__}; an array is needed: NumPy's, PyTorch's, JAX's, or another with DLPack "
+                "or the buffer protocol",
+            ),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native, _options
@@ -143,6 +144,55 @@ def check(query: Any, key: Any, value: Any, enable_gqa: bool = False, **options:
     query = kind_of(query, "check")[1]
     native = _options.build(heads_of(query), _options.pairs_of(query, key), **options)
     return [Problem(*problem) for problem in _native.check(query, key, value, native, enable_gqa)]
+
+
+class Tiles(NamedTuple):
+    """A tile is one panel of query rows against one block of 128 keys: how many there are of each kind."""
+
+    none: int  # no allowed pair: skipped
+    all: int  # every pair allowed: no mask is made
+    some: int  # a bit for each pair
+
+
+class AttendPlan(NamedTuple):
+    """How a call is run: which kernels and why, how the work is cut, what is skipped, how much memory it takes."""
+
+    isa: str
+    why_isa: str
+    compute: str  # "f64" or "f32"
+    form: str  # "panel": query rows stand in the vector lanes; "rows": keys do, where there are few query rows
+    why_form: str
+    rows_per_panel: int
+    panels_per_item: int  # at most
+    row_blocks: int
+    nodes: int  # runs of keys that a row block is cut into, for more threads
+    keys_per_node: int  # 0: an item walks all its keys
+    items: int  # row_blocks * nodes: what threads take from the queue
+    threads: int  # those that get an item
+    tiles: Tiles
+    scratch_bytes: int  # beside inputs and results, over all threads
+
+
+def plan_of(facts: Mapping[str, Any]) -> AttendPlan:
+    """The plan that the native module tells."""
+    tiles = Tiles(*(facts[f"tiles_{kind}"] for kind in Tiles._fields))
+    members: list[Any] = [tiles if name == "tiles" else facts[name] for name in AttendPlan._fields]
+    return AttendPlan(*members)
+
+
+def plan_attend(
+    query: Any,
+    key: Any,
+    value: Any,
+    enable_gqa: bool = False,
+    *,
+    context: _native.Context | None = None,
+    **options: Unpack[Options],
+) -> AttendPlan:
+    """How scaled_dot_product_attention would run this call, without running it; refuses what it refuses."""
+    query = kind_of(query, "plan_attend")[1]
+    native = _options.build(heads_of(query), _options.pairs_of(query, key), **options)
+    return plan_of(_native.plan_attend(query, key, value, native, context, enable_gqa))
 
 
 def _bounds(chosen: Range, count: int, where: str, function: str) -> tuple[int, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native, _options
 from ._arrays import kind_of
-from ._attention import RowState, _refuse_both, heads_of
+from ._attention import AttendPlan, RowState, _refuse_both, heads_of, plan_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -100,6 +101,19 @@ class KvCache:
         if return_lse:
             return kind.finish(out), kind.finish(lse)
         return kind.finish(out)
+
+    def plan_attend(
+        self,
+        query: Any,
+        *,
+        sequences: Sequence[int] | None = None,
+        context: _native.Context | None = None,
+        **options: Unpack[Options],
+    ) -> AttendPlan:
+        """How `attend` would run this call, without running it; refuses what it refuses."""
+        native = _options.build(heads_of(kind_of(query, "plan_attend")[1]), **options)
+        chosen = None if sequences is None else list(sequences)
+        return plan_of(self._native.plan(query, native, chosen, context))
 
     def __repr__(self) -> str:
         lengths = [self.length(sequence) for sequence in range(self.sequences)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
-from typing import TYPE_CHECKING, Any, Literal, Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -61,7 +63,8 @@ class Cause(NamedTuple):
     is_close: bool  # 1 to 4 tolerances away: not the best, not ruled out
 
 
-class Entry(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Entry:
     """One number of theirs beside the right one."""
 
     claim: str  # "out", "weights", ...
@@ -79,6 +82,10 @@ class RowReport(NamedTuple):
     is_right: bool
     found: tuple[float, ...]
     right: tuple[float, ...]
+
+
+def _turned(rotary: Rotary | None) -> tuple[bool, float, int] | None:
+    return None if rotary is None else (bool(rotary[0]), float(rotary[1]), int(rotary[2]))
 
 
 def _entry(told: Mapping[str, Any] | None) -> Entry | None:
@@ -160,7 +167,9 @@ class Diagnosis:
 
 def _numbers_of(text: str, where: str) -> tuple[Any, int]:
     """Numbers as a page shows them, rows apart by ; or line ends, and the most digits after a point."""
-    rows = [row.replace(",", " ").split() for row in text.replace("[", " ").replace("]", " ").replace("\n", ";").split(";")]
+    rows = [
+        row.replace(",", " ").split() for row in text.replace("[", " ").replace("]", " ").replace("\n", ";").split(";")
+    ]
     words = [row for row in rows if row]
     try:
         values = np.array(words, dtype=np.float64)
@@ -241,8 +250,7 @@ def diagnose(
     query = kind_of(query, "diagnose")[1]
     native = _options.build(heads_of(query), _options.pairs_of(query, key), **options)
     claimed = _claimed(claims, dtype, decimals, pairs, query_labels)
-    turned = None if rotary is None else tuple(Rotary(*rotary))
-    return Diagnosis(*_native.diagnose(query, key, value, native, turned, _readable(unprojected), claimed))
+    return Diagnosis(*_native.diagnose(query, key, value, native, _turned(rotary), _readable(unprojected), claimed))
 
 
 class Probe:
@@ -293,8 +301,7 @@ def make_probe(
     """
     kv_heads, d_v = heads if kv_heads is None else kv_heads, d_k if d_v is None else d_v
     native = _options.build(heads, (batch, heads, q_len, kv_len), **options)
-    turned = None if rotary is None else tuple(Rotary(*rotary))
-    made = _native.make_probe([batch, heads, kv_heads, q_len, kv_len, d_k, d_v], native, seed, turned)
+    made = _native.make_probe([batch, heads, kv_heads, q_len, kv_len, d_k, d_v], native, seed, _turned(rotary))
     shapes = {
         "q": (batch, heads, q_len, d_k),
         "k": (batch, kv_heads, kv_len, d_k),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence, TypedDict, Union
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
 from . import _native
 
 if TYPE_CHECKING:
-    Integers = Union[int, Sequence[Any], Any]  # a number, a list, or an array of whole numbers
+    Integers = int | Sequence[Any] | Any  # a number, a list, or an array of whole numbers
 
 
 class T5(NamedTuple):
@@ -121,7 +122,7 @@ def allowed_where(
 
 
 def _add_where(
-    native: _native.Options, function: Any, pairs: tuple[int, ...] | None, query_start: Any, align: str | None
+    native: _native.Options, function: Any, pairs: tuple[int, int, int, int] | None, query_start: Any, align: str | None
 ) -> None:
     if pairs is None:
         native.problem("where", "is asked for the pairs of one call, and a cache has no fixed number; give a mask")
@@ -131,9 +132,9 @@ def _add_where(
     if query_start is not None:
         start = _integers(native, query_start, "query_start")[0]
     elif align is None and q_len != kv_len:
-        native.problem("where", f"speaks of positions, and q_len is {q_len}, kv_len {kv_len}: state align or query_start")
+        native.problem("where", f"speaks of positions; q_len is {q_len}, kv_len {kv_len}: state align or query_start")
         return
-    native.mask(allowed_where(function, *pairs, start), "where")
+    native.mask(allowed_where(function, *pairs, query_start=start), "where")
 
 
 def _add_masks(

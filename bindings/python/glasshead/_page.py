@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Callable, Literal, Mapping, Sequence, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _native
 from ._errors import refuse

@@ -6,7 +6,8 @@ import functools
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, NamedTuple, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -87,9 +88,9 @@ class Trace(Page, Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._names)
 
-    def explain(self, *, query: str | int | None = None, head: int | None = None, **printing: Unpack[Printing]) -> str:
-        """Each weight's derivation, from q and k to the last division."""
-        return self._native.explain(_printing(printing, query=query, head=head))
+    def explain(self, **printing: Unpack[Printing]) -> str:
+        """Each weight's derivation, from q and k to the last division; query="B" for one row."""
+        return self._native.explain(_printing(printing))
 
     def save(self, path: str | os.PathLike[str], **printing: Unpack[Printing]) -> None:
         """Writes the page that the path's ending names (.txt .md .tex .html .svg .csv .json), or the numbers: .npy
@@ -149,7 +150,6 @@ def trace(
     key_labels: Sequence[str] = (),
     name: str = "trace",
     title: str = "",
-    empty_row: Literal["zero", "error"] = "error",
     **options: Unpack[Options],
 ) -> Trace:
     """Attention over arrays with every step kept, in float64, in the order it would be written on paper.
@@ -159,7 +159,8 @@ def trace(
     is "zero". At most 2^24 scores.
     """
     query = kind_of(query, "trace")[1]
-    native = _options.build(heads_of(query), _options.pairs_of(query, key), empty_row=empty_row, **options)
+    options.setdefault("empty_row", "error")
+    native = _options.build(heads_of(query), _options.pairs_of(query, key), **options)
     labels = ([str(label) for label in query_labels], [str(label) for label in key_labels])
     return Trace(_native.trace_arrays(query, key, value, native, *labels, name, title))
 

@@ -1,10 +1,10 @@
 """Attention in tests: a wrong one fails with its diagnosis.
 
-    from glasshead.testing import assert_attention_close
+from glasshead.testing import assert_attention_close
 
-    def test_my_attention():
-        q, k, v = ...
-        assert_attention_close(my_attention(q, k, v), q, k, v, is_causal=True)
+def test_my_attention():
+    q, k, v = ...
+    assert_attention_close(my_attention(q, k, v), q, k, v, is_causal=True)
 """
 
 from __future__ import annotations

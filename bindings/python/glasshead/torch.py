@@ -18,6 +18,7 @@ from ._attention import attention_weights, heads_of
 from ._errors import refuse
 
 _SEEDS = 2**63 - 1
+_FIRST_TERM = 7  # of the arguments of _Attend.forward
 
 
 def _state_type(query: torch.Tensor) -> torch.dtype:
@@ -33,7 +34,10 @@ def _detached(tensor: Any) -> Any:
 
 
 class _Attend(torch.autograd.Function):
-    """out = softmax(scale * query key^T + attn_mask) value; `native` holds attn_mask and sinks, too."""
+    """out = softmax(scale * query key^T + terms) value; `native` holds the terms of the bias and sinks, too.
+
+    terms: one for each term of the bias, in order, None for what has no gradient.
+    """
 
     @staticmethod
     def forward(
@@ -41,11 +45,11 @@ class _Attend(torch.autograd.Function):
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
-        attn_mask: torch.Tensor | None,
         sinks: torch.Tensor | None,
         native: _native.Options,
         enable_gqa: bool,
         context: _native.Context | None,
+        *terms: torch.Tensor | None,
     ) -> torch.Tensor:
         query, key, value = query.detach(), key.detach(), value.detach()
         # Kept unrounded for the backward pass, which needs dot(d_out, out) of each row.
@@ -53,23 +57,48 @@ class _Attend(torch.autograd.Function):
         largest = torch.empty(query.shape[:-1], dtype=_state_type(query))
         total = torch.empty_like(largest)
         _native.attend(query, key, value, out, native, largest, total, None, context, enable_gqa)
-        ctx.save_for_backward(query, key, value, attn_mask, sinks, out, largest, total)
+        ctx.save_for_backward(query, key, value, out, largest, total, sinks, *terms)
         ctx.native, ctx.context = native, context
         return out.to(query.dtype, copy=True)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        query, key, value, attn_mask, sinks, out, largest, total = ctx.saved_tensors
+        query, key, value, out, largest, total, sinks, *terms = ctx.saved_tensors
         dq, dk, dv = _empty(query), _empty(key), _empty(value)
-        d_mask = _empty(attn_mask) if ctx.needs_input_grad[3] else None
-        d_sinks = _empty(sinks) if ctx.needs_input_grad[4] else None
-        d_terms = [] if d_mask is None else [d_mask]  # attn_mask is the first term of the bias
+        d_sinks = _empty(sinks) if ctx.needs_input_grad[3] else None
+        is_wanted = ctx.needs_input_grad[_FIRST_TERM:]
+        d_terms = [_empty(term) if wanted else None for term, wanted in zip(terms, is_wanted, strict=True)]
         gradients = (dq, dk, dv, d_terms, d_sinks)
         _native.attend_backward(
             d_out.detach(), query, key, value, out, largest, total, *gradients, ctx.native, ctx.context
         )
-        return dq, dk, dv, d_mask, d_sinks, None, None, None
+        return dq, dk, dv, d_sinks, None, None, None, *d_terms
+
+
+def _differentiable(value: Any) -> torch.Tensor | None:
+    return value if isinstance(value, torch.Tensor) and value.is_floating_point() else None
+
+
+def _take_terms(attn_mask: Any, options: dict[str, Any]) -> list[torch.Tensor | None]:
+    """The terms of the bias in the order of _options.build, None where there is no gradient; `options` is left with
+    their values alone."""
+    terms = []
+    if attn_mask is not None and "bool" not in str(getattr(attn_mask, "dtype", "")):
+        terms.append(_differentiable(attn_mask))
+    bias = options.get("bias")
+    if bias is not None:
+        listed = list(bias) if isinstance(bias, (list, tuple)) else [bias]
+        terms += [_differentiable(term) for term in listed]
+        options["bias"] = [_detached(term) for term in listed]
+    if options.get("alibi") is not None and options["alibi"] is not False:
+        terms.append(None)
+    t5 = options.get("t5")
+    if t5 is not None:
+        t5 = t5 if isinstance(t5, _options.T5) else _options.T5(t5)
+        terms.append(_differentiable(t5.table))
+        options["t5"] = t5._replace(table=_detached(t5.table))
+    return terms
 
 
 def _seeded(dropout_p: float, options: dict[str, Any], generator: torch.Generator | None) -> None:
@@ -97,28 +126,29 @@ def scaled_dot_product_attention(
 ) -> torch.Tensor:
     """torch.nn.functional.scaled_dot_product_attention, and the keywords of glasshead.Options.
 
-    Differentiable in query, key, value, a floating attn_mask and sinks (once: its gradient has none). is_causal over
+    Differentiable in query, key, value, sinks, a floating attn_mask, each bias and the table of t5 (once: the gradient
+    has none). is_causal over
     unequal lengths is top left, as PyTorch documents it, unless `align` or `query_start` says otherwise. dropout_p
     needs dropout_seed or a generator. attn_mask and is_causal may be given together: a pair must be allowed by both.
     """
     if is_causal and options.get("align") is None and options.get("query_start") is None:
         options["align"] = "start"
     _seeded(dropout_p, options, generator)
-    sinks = options.get("sinks")
-    options["sinks"] = _detached(sinks)
+    sinks = _differentiable(options.get("sinks"))
+    options["sinks"] = _detached(options.get("sinks"))
+    terms = _take_terms(attn_mask, options)
     native = _options.build(
         heads_of(query),
+        _options.pairs_of(query, key),
         attn_mask=_detached(attn_mask),
         dropout_p=dropout_p,
         is_causal=is_causal,
         scale=scale,
         **options,
     )
-    d_mask = attn_mask if isinstance(attn_mask, torch.Tensor) and attn_mask.is_floating_point() else None
-    d_sinks = sinks if isinstance(sinks, torch.Tensor) else None
-    inputs = (query, key, value, d_mask, d_sinks)
+    inputs = (query, key, value, sinks, *terms)
     if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in inputs):
-        return _Attend.apply(*inputs, native, enable_gqa, context)
+        return _Attend.apply(query, key, value, sinks, native, enable_gqa, context, *terms)
     query, key, value = _detached(query), _detached(key), _detached(value)
     out = torch.empty((*query.shape[:-1], *value.shape[-1:]), dtype=query.dtype)
     _native.attend(query, key, value, out, native, None, None, None, context, enable_gqa)

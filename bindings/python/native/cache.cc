@@ -48,6 +48,22 @@ class Cache {
     return cache_.fork(sequence);
   }
 
+  PlanFacts plan(nb::handle q, const Options* options,
+                 const std::optional<std::vector<index_t>>& sequences,
+                 const Context* context) const {
+    std::vector<Problem> problems = problems_of(options);
+    const Array queries = read_array(q, "q", problems);
+    refuse_if_any("plan_attend", std::move(problems));
+    AttendPlan plan;
+    {
+      const nb::gil_scoped_release others_may_run;
+      const std::shared_lock together(mutex_);
+      plan = plan_attend(queries.tensor<4>(), sequences ? cache_.input(*sequences) : cache_.input(),
+                         values_of(options), context == nullptr ? default_context() : *context);
+    }
+    return told(plan);
+  }
+
   template <class Ask>  // ask(cache) -> an answer
   auto ask(const Ask& question) const {
     const nb::gil_scoped_release others_may_run;
@@ -134,6 +150,8 @@ void add_cache(nb::module_& module) {
           nb::arg("sequence"))
       .def("bytes",
            [](const Cache& self) { return self.ask([](const auto& c) { return c.bytes(); }); })
+      .def("plan", &Cache::plan, nb::arg("q"), nb::arg("options").none(),
+           nb::arg("sequences").none(), nb::arg("context").none())
       .def("attend", &Cache::attend, nb::arg("q"), nb::arg("out"), nb::arg("options").none(),
            nb::arg("sequences").none(), nb::arg("max").none(), nb::arg("sum").none(),
            nb::arg("lse").none(), nb::arg("context").none());

@@ -7,7 +7,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "glasshead/attend_plan.h"
 #include "glasshead/attention_weights.h"
 #include "python/native/options.h"
 
@@ -149,6 +148,21 @@ void backward_arrays(nb::handle d_out, nb::handle q, nb::handle k, nb::handle v,
                   result.tensor<4>(), rows.state(), gradients, call.options, context_of(context));
 }
 
+PlanFacts plan_of_arrays(nb::handle q, nb::handle k, nb::handle v, const Options* options,
+                         const Context* context, bool enable_gqa) {
+  Call call(q, k, options);
+  const Array values = read_array(v, "v", call.problems);
+  if (!enable_gqa) call.refuse_unsaid_sharing();
+  call.refuse("plan_attend", &values);
+  AttendPlan plan;
+  {
+    const nb::gil_scoped_release others_may_run;
+    plan = plan_attend(call.q.tensor<4>(), call.k.tensor<4>(), values.tensor<4>(), call.options,
+                       context_of(context));
+  }
+  return told(plan);
+}
+
 std::vector<std::pair<std::string, std::string>> check_arrays(nb::handle q, nb::handle k,
                                                               nb::handle v, const Options* options,
                                                               bool enable_gqa) {
@@ -165,6 +179,27 @@ std::vector<std::pair<std::string, std::string>> check_arrays(nb::handle q, nb::
 }
 
 }  // namespace
+
+PlanFacts told(const AttendPlan& plan) {
+  PlanFacts facts;
+  facts["isa"] = plan.isa;
+  facts["why_isa"] = plan.why_isa;
+  facts["compute"] = name(plan.compute);
+  facts["form"] = plan.form == AttendForm::panel ? "panel" : "rows";
+  facts["why_form"] = plan.why_form;
+  facts["rows_per_panel"] = plan.rows_per_panel;
+  facts["panels_per_item"] = plan.panels_per_item;
+  facts["row_blocks"] = plan.row_blocks;
+  facts["nodes"] = plan.nodes;
+  facts["keys_per_node"] = plan.keys_per_node;
+  facts["items"] = plan.items;
+  facts["threads"] = plan.threads;
+  facts["tiles_none"] = plan.tiles.none;
+  facts["tiles_all"] = plan.tiles.all;
+  facts["tiles_some"] = plan.tiles.some;
+  facts["scratch_bytes"] = plan.scratch_bytes;
+  return facts;
+}
 
 void add_calls(nb::module_& module) {
   module.def("attend", &attend_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("out"),
@@ -183,6 +218,8 @@ void add_calls(nb::module_& module) {
              nb::arg("v"), nb::arg("out"), nb::arg("max"), nb::arg("sum"), nb::arg("dq"),
              nb::arg("dk"), nb::arg("dv"), nb::arg("d_bias"), nb::arg("d_sinks").none(),
              nb::arg("options").none(), nb::arg("context").none());
+  module.def("plan_attend", &plan_of_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
+             nb::arg("options").none(), nb::arg("context").none(), nb::arg("enable_gqa"));
   module.def("check", &check_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
              nb::arg("options").none(), nb::arg("enable_gqa"));
 }

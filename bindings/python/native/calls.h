@@ -2,9 +2,14 @@
 // made.
 #pragma once
 
+#include "glasshead/attend_plan.h"
 #include "python/native/array.h"
 
 namespace glasshead::python {
+
+// The members of a plan by their names; those of its tiles as tiles_none, tiles_all, tiles_some.
+using PlanFacts = nb::typed<nb::dict, nb::str, nb::object>;
+PlanFacts told(const AttendPlan& plan);
 
 void add_calls(nb::module_& module);
 void add_cache(nb::module_& module);

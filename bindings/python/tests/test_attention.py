@@ -172,3 +172,18 @@ def test_threads_and_instruction_sets_change_no_bit(qkv):
                 context = glasshead.Context(isa=isa, threads=threads)
                 assert (context.isa, context.threads) == (isa, threads)
                 assert np.array_equal(sdpa(q, k, v, enable_gqa=True, context=context), wanted)
+
+
+def test_a_plan_says_what_is_skipped(qkv):
+    q, k, v = qkv(q_len=400, kv_len=400, dtype=np.float32)
+    one = glasshead.Context(threads=1)
+    full = glasshead.plan_attend(q, k, v, True, context=one)
+    half = glasshead.plan_attend(q, k, v, True, is_causal=True, context=one)
+    assert full.tiles.none == full.tiles.some == 0 and full.tiles.all > 0
+    assert half.tiles.none > 0 and half.tiles.some > 0 and sum(half.tiles) == sum(full.tiles)
+    assert full.compute == "f32" and full.threads == 1 and full.isa == one.isa and full.scratch_bytes > 0
+    with pytest.raises(glasshead.Error, match="enable_gqa"):
+        glasshead.plan_attend(q, k, v)
+    cache = glasshead.KvCache(2, 8, 6, batch=2)
+    cache.append(k, v)
+    assert cache.plan_attend(q[:, :, -1:]).form == "rows" and cache.plan_attend(q, is_causal=True).tiles.none > 0

@@ -29,3 +29,10 @@ def test_examples_print_what_the_page_shows(page, tmp_path, monkeypatch):
         runner.run(test, out=said.append, clear_globs=False)
         names = test.globs
     assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_of_an_example_stands_in_it(page):
+    text = page.read_text(encoding="utf-8")
+    for name, body in re.findall(r"<!-- (examples/\S+\.py) -->\s*\n```python\n(.*?)```", text, re.S):
+        assert body in (ROOT / name).read_text(encoding="utf-8"), name

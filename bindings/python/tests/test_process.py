@@ -54,6 +54,8 @@ def test_a_hundred_thousand_calls_leave_nothing_behind():
         "refused": (refused(lambda: sdpa(q, k, v, softcap=-1)), 20_000),
         "weights": (lambda: glasshead.attention_weights(q, k, heads=1), 20_000),
         "cache": (lambda: cache.attend(q), 20_000),
+        "plan": (lambda: glasshead.plan_attend(q, k, v, mask=mask), 20_000),
+        "doctor": (lambda: glasshead.diagnose(q, k, v, out=v, mask=mask), 300),
         "trace": (lambda: glasshead.trace(q[0, 0], k[0, 0], v[0, 0])["out"], 2_000),
     }
     grown = {name: growth(call, times, min(times, 2000)) for name, (call, times) in calls.items()}

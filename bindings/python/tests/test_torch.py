@@ -49,7 +49,8 @@ def test_values_and_gradients_are_those_of_plain_operations(qkv, call):
     out, wanted = sdpa(*inputs, enable_gqa=True, **call), theirs(*inputs, **call)
     torch.testing.assert_close(out, wanted, rtol=1e-12, atol=1e-12)
     d_out = torch.randn_like(wanted)
-    for ours, right in zip(torch.autograd.grad(out, inputs, d_out), torch.autograd.grad(wanted, inputs, d_out)):
+    gradients = (torch.autograd.grad(y, inputs, d_out) for y in (out, wanted))
+    for ours, right in zip(*gradients, strict=True):
         torch.testing.assert_close(ours, right, rtol=1e-11, atol=1e-12)
 
 
@@ -91,9 +92,9 @@ def test_narrower_types_are_as_exact_as_pytorch(qkv, dtype):
         out = call(*inputs, is_causal=True, enable_gqa=True)
         assert out.dtype == dtype
         gradients = torch.autograd.grad(out, inputs, d_out)
-        return [(a.double() - b).abs().max() for a, b in zip((out, *gradients), (exact, *exact_gradients))]
+        return [(a.double() - b).abs().max() for a, b in zip((out, *gradients), (exact, *exact_gradients), strict=True)]
 
-    for ours, plain in zip(errors(sdpa), errors(torch.nn.functional.scaled_dot_product_attention)):
+    for ours, plain in zip(errors(sdpa), errors(torch.nn.functional.scaled_dot_product_attention), strict=True):
         assert ours <= 2 * plain + 1e-6
 
 
@@ -116,7 +117,7 @@ def test_any_strides_and_any_gradient_layout(qkv):
     out.sum().backward()  # its gradient is a single 1, repeated
     wanted = [x.clone().requires_grad_() for x in (q, k, v)]
     theirs(*wanted).sum().backward()
-    for ours, right in zip(turned, wanted):
+    for ours, right in zip(turned, wanted, strict=True):
         torch.testing.assert_close(ours.grad, right.grad, rtol=1e-11, atol=1e-12)
 
 
@@ -131,13 +132,28 @@ def test_dropout_takes_its_seed_from_the_generator(qkv):
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
+def test_gradcheck_of_every_term_of_the_bias(qkv):
+    q, k, v = qkv(q_len=5, kv_len=6)
+    mask, first, second, table = (
+        torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in [(5, 6), (4, 5, 1), (1, 6), (8, 4)]
+    )
+
+    def call(q, k, v, mask, first, second, table):
+        t5 = glasshead.T5(table, False, 5)
+        return sdpa(q, k, v, mask, bias=[first, second], alibi=True, t5=t5, align="end", enable_gqa=True)
+
+    assert torch.autograd.gradcheck(call, (q, k, v, mask, first, second, table))
+    constant = [x.detach().numpy() for x in (mask, first)]  # arrays that are no tensors have their place in the order
+    out = sdpa(q.detach(), k, v, constant[0], bias=[constant[1], second], t5=table, align="end", enable_gqa=True)
+    same = sdpa(q.detach(), k, v, mask, bias=[first, second], t5=table, align="end", enable_gqa=True)
+    for ours, right in zip(*(torch.autograd.grad(y.sum(), (k, second, table)) for y in (out, same)), strict=True):
+        torch.testing.assert_close(ours, right)
+
+
 def test_a_gradient_that_is_not_computed_is_refused(qkv):
     inputs = qkv()
-    bias = torch.zeros((6, 6), dtype=torch.float64, requires_grad=True)
-    table = torch.zeros((32, 4), requires_grad=True)
-    for options in ({"bias": bias}, {"t5": glasshead.T5(table)}):
-        with pytest.raises(glasshead.OptionError, match="gradient"):
-            sdpa(*inputs, enable_gqa=True, **options)
+    with pytest.raises(glasshead.OptionError, match="gradient"):
+        sdpa(*inputs, enable_gqa=True, alibi=torch.ones(4, requires_grad=True))
     out = sdpa(*inputs, enable_gqa=True)
     (gradient,) = torch.autograd.grad(out.sum(), inputs[0], create_graph=True)
     with pytest.raises(RuntimeError):

@@ -101,9 +101,11 @@ def test_edits_and_printing_are_the_commands_flags():
     trace = glasshead.trace_case("three-tokens-causal")
     assert trace.explain(query="B") == command("three-tokens-causal", "--query", "B", "--explain")
     assert trace.to_text(steps=["weights"], query="C", round="nearest") == command(
-        "three-tokens-causal", "--steps", "weights", "--query", "C", "--round", "nearest")
+        "three-tokens-causal", "--steps", "weights", "--query", "C", "--round", "nearest"
+    )
     assert glasshead.trace_case("three-tokens", mask="window:1,0").to_markdown(math=True) == command(
-        "three-tokens", "--mask", "window:1,0", "--format", "md", "--math")
+        "three-tokens", "--mask", "window:1,0", "--format", "md", "--math"
+    )
     assert trace.to_latex(standalone=True) == command("three-tokens-causal", "--format", "latex", "--standalone")
     assert str(trace) == trace.to_text() == command("three-tokens-causal")
 

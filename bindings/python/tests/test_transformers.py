@@ -64,5 +64,5 @@ def test_attentions_come_from_the_fused_path(tokens):
         ours = model_of("glasshead")(tokens, output_attentions=True).attentions
         plain = model_of("eager")(tokens, output_attentions=True).attentions
     assert len(ours) == len(plain) == 2
-    for a, b in zip(ours, plain):
+    for a, b in zip(ours, plain, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
