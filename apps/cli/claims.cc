@@ -89,10 +89,15 @@ void load_claims(const ClaimArgs& args, LoadedClaims& to, std::vector<Problem>& 
   load("--weights", args.weights, 4, to.weights, to.decimals, problems);
   load("--scores", args.scores, 4, to.scores, to.decimals, problems);
   load("--lse", args.lse, 3, to.lse, to.decimals, problems);
-  if (!args.out && !args.weights && !args.scores && !args.lse)
+  load("--dq", args.dq, 4, to.dq, to.decimals, problems);
+  load("--dk", args.dk, 4, to.dk, to.decimals, problems);
+  load("--dv", args.dv, 4, to.dv, to.decimals, problems);
+  std::optional<int> as_given;  // d_out is an input: its digits say nothing of theirs
+  load("--d-out", args.d_out, 4, to.d_out, as_given, problems);
+  if (!args.out && !args.weights && !args.scores && !args.lse && !args.dq && !args.dk && !args.dv)
     problems.push_back({"--out",
-                        "missing; give their numbers: --out, --weights, --scores or --lse "
-                        "FILE, or the numbers themselves"});
+                        "missing; give their numbers: --out, --weights, --scores, --lse, --dq, "
+                        "--dk or --dv FILE, or the numbers themselves"});
 }
 
 std::optional<FileTensor> parse_matrix(const std::string& flag, const std::string& text,

@@ -65,6 +65,19 @@ class Doctor(Case):
         self.assertIn("can't be seen in this shape: ", said)
         self.assertIn("mask-finite:-1e9", said)
 
+    def test_gradients_are_judged_alone_or_beside_out(self):
+        q, k, v = ([[1, 0], [0, 1]], [[1, 0], [0, 1], [1, 1]], [[1], [2], [3]])
+        d_out = [[1], [2]]
+        w = [softmax([sum(a * b for a, b in zip(x, y)) / math.sqrt(2) for y in k]) for x in q]
+        dv = [[sum(w[i][j] * d_out[i][0] for i in range(2))] for j in range(3)]
+        flags = [x for n, m in zip("qkv", (q, k, v)) for x in ("--" + n, self.npy(n, m))]
+        flags += ["--d-out", self.npy("d_out", d_out)]
+        self.assertIn("3 numbers compared", self.doctor(*flags, "--dv", self.npy("dv", dv), code=0))
+        half = self.npy("half", [[x[0] / 2] for x in dv])
+        self.assertIn("dv [0, 0, 0, 0]", self.doctor(*flags, "--dv", half))
+        out = self.npy("out", attend(q, k, v, 1 / math.sqrt(2), lambda i, j: True))
+        self.assertIn("3 of 5 numbers", self.doctor(*flags, "--dv", half, "--out", out))
+
     def test_json(self):
         q, k, v = self.probe()
         theirs = self.npy("theirs", attend(q, k, v, 1, lambda i, j: True), "<f4")
