@@ -111,10 +111,10 @@ STYLES = [by_einsum, query_scaled_first, both_scaled_by_the_root, in_float64, on
           split_and_merged]
 
 
-def options(random, b, h, n, m):
-    """flags, files, edit: what the doctor is told, and the same done to scores [b, h, n, m]."""
+def options(random, b, h, n, m, cast):
+    """flags and files: what the doctor is told; the same as allowed [b, h, n, m], bias and cap (None: none)."""
     flags, files = [], {}
-    allowed, edits, start = np.ones((b, h, n, m), bool), [], 0
+    allowed, bias, cap, start = np.ones((b, h, n, m), bool), None, None, 0
     i, j = np.arange(n)[:, None], np.arange(m)[None, :]
     rule = random.choice(["none", "causal", "causal-end", "window", "mask", "segments"])
     if rule == "causal" or (rule in ("causal-end", "window") and n == m):
@@ -143,39 +143,48 @@ def options(random, b, h, n, m):
     if random.random() < 0.25:
         cap = float(random.choice([2, 20, 50]))
         flags += ["--softcap", str(cap)]
-        edits.append(lambda s: s.dtype.type(cap) * np.tanh(s / s.dtype.type(cap)))
     if random.random() < 0.3:
-        bias = as_f32(random.standard_normal((h, n, m)))
-        files["bias"] = bias
-        edits.append(lambda s: s + bias)
+        bias = files["bias"] = cast(random.standard_normal((h, n, m)))
+    return flags, files, {"allowed": allowed, "bias": bias, "cap": cap, "rule": rule}
 
+
+def editor(rules):
+    """What is done to scores between scale and softmax."""
     def edit(s):
-        for one in edits:
-            s = one(s)
-        return np.where(allowed, s, s.dtype.type(HIDDEN))
-    return flags, files, edit, rule
+        if rules["cap"] is not None:
+            cap = s.dtype.type(rules["cap"])
+            s = cap * np.tanh(s / cap)
+        if rules["bias"] is not None:
+            s = s + rules["bias"]
+        return np.where(rules["allowed"], s, s.dtype.type(HIDDEN))
+    return edit
 
 
-def outputs(seed, count):
+def cases(seed, count):
+    """(random, dtype, q, k, v, scale, flags, files, rules)"""
     random = np.random.default_rng(seed)
     for number in range(count):
         b, hkv, group = (int(random.integers(1, 3)) for _ in range(3))
         n, m, d, e = (int(random.integers(1, most + 1)) for most in (24, 70, 40, 24))
         dtype = ["f32", "f16", "bf16"][number % 3]
-        style = STYLES[int(random.integers(len(STYLES)))]
         cast, spread = ROUND[dtype], float(random.choice([0.1, 1, 1, 3]))
         normal = lambda *shape: cast(random.standard_normal(shape) * spread)  # noqa: E731
         q, k, v = normal(b, hkv * group, n, d), normal(b, hkv, m, d), normal(b, hkv, m, e)
-        flags, files, edit, rule = options(random, b, hkv * group, n, m)
-        if "bias" in files and dtype == "f16":
-            files["bias"] = files["bias"].astype(np.float32)
+        flags, files, rules = options(random, b, hkv * group, n, m, cast)
         scale = 1 / math.sqrt(d)
         if random.random() < 0.2:
             scale = float(random.choice([0.5, 0.125]))
             flags += ["--scale", str(scale)]
+        yield random, dtype, q, k, v, scale, flags, files, rules
+
+
+def outputs(seed, count):
+    for random, dtype, q, k, v, scale, flags, files, rules in cases(seed, count):
+        style = STYLES[int(random.integers(len(STYLES)))]
+        group = q.shape[1] // k.shape[1]
         wide_k, wide_v = (np.repeat(x, group, axis=1) for x in (k, v))
-        out = style(q, wide_k, wide_v, edit, scale, cast)
-        yield (f"{style.__name__} {dtype} {rule} {flags} [{b},{hkv * group}/{hkv},{n}x{m},{d}/{e}]",
+        out = style(q, wide_k, wide_v, editor(rules), scale, ROUND[dtype])
+        yield (f"{style.__name__} {dtype} {rules['rule']} {flags} q {q.shape} k {k.shape} v {v.shape}",
                dict(q=q, k=k, v=v, claims={"out": out}, flags=flags, files=files, dtype=dtype))
 
 
