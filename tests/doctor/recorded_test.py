@@ -56,8 +56,18 @@ class Recorded(unittest.TestCase):
     def test_a_batch_entry_of_padding_alone_sees_its_padding(self):
         self.among("mask-finite-added:-1e4", "ort-mha-empty", "--key-lengths", "0")
 
+    def test_heads_are_tiled(self):  # F29, onnx#7274
+        self.named("gqa-tiled", "onnx-heads-tiled")
+
+    def test_softcap_after_the_mask(self):  # F17, onnx#7865, onnx#7867
+        self.named("softcap-order", "onnx-softcap-after-mask", "--softcap", "3", "--causal")
+
+    def test_a_window_one_too_wide(self):  # F25, onnxruntime#25927
+        self.named("window-off:1", "ort-gqa-window", "--causal", "--window", "3,0")
+
     def test_a_row_without_a_key(self):  # F01, F02, openvino#35959
         self.named("empty-row-nan", "openvino-empty-row", "--mask", ":mask")
+        self.named("empty-row-nan", "onnx-empty-row", "--mask", ":mask")
         self.among("empty-row-uniform", "jax-empty-row", "--mask", ":mask")
 
     def test_a_window_of_size_0_hides_the_query_itself(self):  # F25

@@ -1,10 +1,13 @@
-"""Makes the records of this folder again: `python make.py [NAME...]`, with the libraries named in index.json installed.
+"""Makes the records of this folder again: `python make.py [--any-release] [NAME...]`.
 
     python -m venv env && env/bin/pip install onnxruntime==1.30.0 onnx==1.23.2 numpy==2.4.6
-    env/bin/python make.py ort-mha-hidden-key
+    env/bin/python make.py                      # what these releases gave
+    python -m venv env && env/bin/pip install onnxruntime==1.23.2 onnx==1.19.0 numpy==2.2.6
+    env/bin/python make.py
 
-A record is NAME.safetensors: q, k, v as given, mask or bias if there is one, and out as the library returned it. A
-library that is not installed is passed over; index.json says what was run, and is rewritten for what is run now.
+A record is NAME.safetensors: q, k, v as given, mask or bias if there is one, and out as the library returned it.
+Records of libraries and releases that are not installed are passed over; --any-release prints what another release
+gives, and writes nothing.
 """
 import ctypes
 import importlib.metadata
@@ -191,50 +194,71 @@ def ggml_flash(a, threads=1):
     return numpy.ascontiguousarray(numpy.frombuffer(flat, F32).reshape(shape).transpose(0, 2, 1, 3))
 
 
-LIBRARIES = {"onnxruntime": "onnxruntime", "torch": "torch", "jax": "jax", "openvino": "openvino", "xllamacpp": "xllamacpp"}
+def onnx_reference(a, **attributes):
+    """The ONNX project's own evaluator, in NumPy."""
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+    of = lambda x: helper.np_dtype_to_tensor_dtype(x.dtype)  # noqa: E731
+    node = helper.make_node("Attention", list(a), ["out"], **attributes)
+    graph = helper.make_graph([node], "record", [helper.make_tensor_value_info(n, of(x), x.shape) for n, x in a.items()],
+                              [helper.make_tensor_value_info("out", of(a["q"]), None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    return ReferenceEvaluator(model).run(None, a)[0]
 
-# name: (library, operator as its project calls it, the call in words, arrays, run)
+
+ORT, OLD_ORT, OLD_ONNX = "onnxruntime==1.30.0", "onnxruntime==1.23.2", "onnx==1.19.0"
+TORCH, JAX, OPENVINO, GGML = "torch==2.15.0", "jax==0.10.2", "openvino==2026.4.1", "xllamacpp==2026.10.11549"
+
+# name: (library and release, operator as its project calls it, the call in words, arrays, run)
 RECORDS = {
-    "ort-attention-lowest-row": ("onnxruntime", "Attention (opset 23)", "attn_mask float", lambda: lowest_rows(3, [0]), ort_attention),
-    "ort-attention-lowest-rows": ("onnxruntime", "Attention (opset 23)", "attn_mask float", lambda: lowest_rows(4, [1, 3]), ort_attention),
-    "ort-attention-hidden-nan": ("onnxruntime", "Attention (opset 23)", "attn_mask bool", lambda: poisoned(NAN), ort_attention),
-    "ort-attention-hidden-nan-value": ("onnxruntime", "Attention (opset 23)", "attn_mask bool",
+    "onnx-heads-tiled": (OLD_ONNX, "Attention (opset 23), reference evaluator", "6 query heads, 3 key/value heads",
+                         lambda: {"q": g((1, 6, 5, 8), 1), "k": g((1, 3, 8, 8), 2), "v": g((1, 3, 8, 8), 3)}, onnx_reference),
+    "onnx-softcap-after-mask": (OLD_ONNX, "Attention (opset 23), reference evaluator", "softcap 3, is_causal", lambda: G(1, 1, 6, 8),
+                                lambda a: onnx_reference(a, softcap=3.0, is_causal=1)),
+    "onnx-mask-and-causal": (OLD_ONNX, "Attention (opset 23), reference evaluator", "is_causal, attn_mask bool, all true",
+                             lambda: {**probe(3, 3), "mask": numpy.ones((3, 3), bool)}, lambda a: onnx_reference(a, is_causal=1)),
+    "onnx-empty-row": (OLD_ONNX, "Attention (opset 23), reference evaluator", "attn_mask bool", one_row_empty, onnx_reference),
+    "ort-gqa-window": (OLD_ORT, "GroupQueryAttention (com.microsoft)", "local_window_size 4", lambda: G(1, 1, 9, 8),
+                       lambda a: ort_gqa(a, local_window_size=4)),
+    "ort-attention-lowest-row": (ORT, "Attention (opset 23)", "attn_mask float", lambda: lowest_rows(3, [0]), ort_attention),
+    "ort-attention-lowest-rows": (ORT, "Attention (opset 23)", "attn_mask float", lambda: lowest_rows(4, [1, 3]), ort_attention),
+    "ort-attention-hidden-nan": (ORT, "Attention (opset 23)", "attn_mask bool", lambda: poisoned(NAN), ort_attention),
+    "ort-attention-hidden-nan-value": (ORT, "Attention (opset 23)", "attn_mask bool",
                                        lambda: poisoned(NAN, keys=False), ort_attention),
-    "ort-attention-hidden-nan-column": ("onnxruntime", "Attention (opset 23)", "attn_mask bool", poisoned_column, ort_attention),
-    "ort-attention-hidden-inf": ("onnxruntime", "Attention (opset 23)", "attn_mask bool", lambda: poisoned(float("inf")), ort_attention),
-    "ort-mha-hidden-key": ("onnxruntime", "MultiHeadAttention (com.microsoft)", "key_padding_mask, scale 1", far_below,
+    "ort-attention-hidden-nan-column": (ORT, "Attention (opset 23)", "attn_mask bool", poisoned_column, ort_attention),
+    "ort-attention-hidden-inf": (ORT, "Attention (opset 23)", "attn_mask bool", lambda: poisoned(float("inf")), ort_attention),
+    "ort-mha-hidden-key": (ORT, "MultiHeadAttention (com.microsoft)", "key_padding_mask, scale 1", far_below,
                            lambda a: ort_mha(a, scale=1.0)),
-    "ort-mha-hidden-keys": ("onnxruntime", "MultiHeadAttention (com.microsoft)", "key_padding_mask", wide_scores, ort_mha),
-    "ort-mha-empty": ("onnxruntime", "MultiHeadAttention (com.microsoft)", "key_padding_mask",
+    "ort-mha-hidden-keys": (ORT, "MultiHeadAttention (com.microsoft)", "key_padding_mask", wide_scores, ort_mha),
+    "ort-mha-empty": (ORT, "MultiHeadAttention (com.microsoft)", "key_padding_mask",
                       lambda: {**G(1, 1, 3, 4), "mask": numpy.zeros((1, 3), bool)}, ort_mha),
-    "ort-gqa-window-0": ("onnxruntime", "GroupQueryAttention (com.microsoft)", "local_window_size 0, scale 1", lambda: probe(6, 6, 8),
+    "ort-gqa-window-0": (ORT, "GroupQueryAttention (com.microsoft)", "local_window_size 0, scale 1", lambda: probe(6, 6, 8),
                          lambda a: ort_gqa(a, local_window_size=0, scale=1.0)),
-    "ort-gqa-window-0-mixed": ("onnxruntime", "GroupQueryAttention (com.microsoft)", "local_window_size 0", lambda: G(1, 2, 6, 8),
+    "ort-gqa-window-0-mixed": (ORT, "GroupQueryAttention (com.microsoft)", "local_window_size 0", lambda: G(1, 2, 6, 8),
                                lambda a: ort_gqa(a, local_window_size=0)),
-    "torch-hidden-nan": ("torch", "scaled_dot_product_attention", "attn_mask bool, CPU", lambda: poisoned(NAN), torch_sdpa),
-    "torch-corner": ("torch", "scaled_dot_product_attention", "is_causal, CPU", lambda: probe(3, 16), lambda a: torch_sdpa(a, is_causal=True)),
-    "jax-empty-row": ("jax", "jax.nn.dot_product_attention", "mask bool, CPU", one_row_empty, jax_sdpa),
-    "jax-hidden-nan-value": ("jax", "jax.nn.dot_product_attention", "mask bool, CPU", lambda: poisoned(NAN, keys=False), jax_sdpa),
-    "openvino-empty-row": ("openvino", "ScaledDotProductAttention (opset 13)", "attention_mask bool, CPU", one_row_empty, openvino_sdpa),
-    "ggml-f16-sum-overflows": ("xllamacpp", "ggml_flash_attn_ext", "f16 cache, 1 thread", lambda: cache_f16(2304, 8, 30), ggml_flash),
-    "ggml-f16-sum-stalls": ("xllamacpp", "ggml_flash_attn_ext", "f16 cache, 2 threads", lambda: cache_f16(2304, 8, 30),
+    "torch-hidden-nan": (TORCH, "scaled_dot_product_attention", "attn_mask bool, CPU", lambda: poisoned(NAN), torch_sdpa),
+    "torch-corner": (TORCH, "scaled_dot_product_attention", "is_causal, CPU", lambda: probe(3, 16), lambda a: torch_sdpa(a, is_causal=True)),
+    "jax-empty-row": (JAX, "jax.nn.dot_product_attention", "mask bool, CPU", one_row_empty, jax_sdpa),
+    "jax-hidden-nan-value": (JAX, "jax.nn.dot_product_attention", "mask bool, CPU", lambda: poisoned(NAN, keys=False), jax_sdpa),
+    "openvino-empty-row": (OPENVINO, "ScaledDotProductAttention (opset 13)", "attention_mask bool, CPU", one_row_empty, openvino_sdpa),
+    "ggml-f16-sum-overflows": (GGML, "ggml_flash_attn_ext", "f16 cache, 1 thread", lambda: cache_f16(2304, 8, 30), ggml_flash),
+    "ggml-f16-sum-stalls": (GGML, "ggml_flash_attn_ext", "f16 cache, 2 threads", lambda: cache_f16(2304, 8, 30),
                             lambda a: ggml_flash(a, threads=2)),
-    "ggml-f16-values-300": ("xllamacpp", "ggml_flash_attn_ext", "f16 cache, 1 thread", lambda: cache_f16(400, 32, 300), ggml_flash),
-    "ggml-f16-query": ("xllamacpp", "ggml_flash_attn_ext", "f16 cache, 1 thread",
+    "ggml-f16-values-300": (GGML, "ggml_flash_attn_ext", "f16 cache, 1 thread", lambda: cache_f16(400, 32, 300), ggml_flash),
+    "ggml-f16-query": (GGML, "ggml_flash_attn_ext", "f16 cache, 1 thread",
                        lambda: {"q": numpy.full((1, 1, 1, 64), 70000, F32), "k": numpy.full((1, 1, 64, 64), 0.01, F16).astype(F32),
                                 "v": numpy.ones((1, 1, 64, 64), F32)}, ggml_flash),
-    "ggml-f16-query-row": ("xllamacpp", "ggml_flash_attn_ext", "f16 cache, 1 thread", large_query, ggml_flash),
-    "ggml-f16-random": ("xllamacpp", "ggml_flash_attn_ext", "f16 cache, 1 thread", lambda: cache_f16_random(200, 16), ggml_flash),
+    "ggml-f16-query-row": (GGML, "ggml_flash_attn_ext", "f16 cache, 1 thread", large_query, ggml_flash),
+    "ggml-f16-random": (GGML, "ggml_flash_attn_ext", "f16 cache, 1 thread", lambda: cache_f16_random(200, 16), ggml_flash),
 }
 
 
-def release(library):
-    version = importlib.metadata.version(library)
+def release(library, version):
     if library != "xllamacpp":
         return f"{library} {version}"
     sys.path.insert(0, str(HERE.parents[2] / "bench" / "compare"))
-    from peer_ggml import GGML
-    return f"ggml {GGML.ggml_version().decode()} (xllamacpp {version})"
+    from peer_ggml import GGML as functions
+    return f"ggml {functions.ggml_version().decode()} (xllamacpp {version})"
 
 
 def safetensors(arrays):
@@ -250,17 +274,25 @@ def safetensors(arrays):
 
 
 def main(wanted):
+    any_release = "--any-release" in wanted
+    wanted = [name for name in wanted if name in RECORDS]
     path = HERE / "index.json"
     index = json.loads(path.read_text()) if path.exists() else {}
-    for name, (library, operator, call, make, run) in RECORDS.items():
+    for name, (library, operator, call, arrays_of, run) in RECORDS.items():
+        library, pinned = library.split("==")
         if (wanted and name not in wanted) or importlib.util.find_spec(library) is None:
             continue
-        arrays = make()
+        version = importlib.metadata.version(library)
+        if version != pinned and not any_release:
+            continue
+        arrays = arrays_of()
         arrays["out"] = run(arrays).astype(F32)
-        (HERE / f"{name}.safetensors").write_bytes(safetensors(arrays))
-        index.setdefault(name, {}).update(release=release(library), operator=operator, call=call)
-        print(name, index[name]["release"], arrays["out"].ravel()[:6])
-    path.write_text(json.dumps({name: index[name] for name in RECORDS if name in index}, indent=2) + "\n")
+        print(name, library, version, arrays["out"].ravel()[:6])
+        if not any_release:
+            (HERE / f"{name}.safetensors").write_bytes(safetensors(arrays))
+            index[name] = {"release": release(library, version), "operator": operator, "call": call}
+    if not any_release:
+        path.write_text(json.dumps({name: index[name] for name in RECORDS if name in index}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
