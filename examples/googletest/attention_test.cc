@@ -34,7 +34,7 @@ Tensor<float, 4> my_attention(const Tensor<float, 4>& q, const Tensor<float, 4>&
 TEST(MyAttention, is_causal_attention) {
   glasshead::AttentionOptions options;
   options.mask = glasshead::Mask::causal();
-  const glasshead::ProbeShape shape{.heads = 2, .q_len = 20, .kv_len = 20};
+  const glasshead::ProbeShape shape{.heads = 2, .kv_heads = 2, .q_len = 20, .kv_len = 20};
   const glasshead::Probe probe = glasshead::make_probe(shape, options);
   const Tensor<float, 4> out = my_attention(probe.q, probe.k, probe.v);
   EXPECT_TRUE(glasshead::is_attention(out, {probe.q, probe.k, probe.v, options}));
