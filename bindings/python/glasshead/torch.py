@@ -170,9 +170,8 @@ def attention_forward(
 
     With output_attentions the weights are made from the same row states; they carry no gradient.
     """
-    for name in ("head_mask", "position_bias"):
-        if kwargs.get(name) is not None:
-            refuse("attend", (name, "this model hands it to its attention, and it is not supported here"))
+    if kwargs.get("head_mask") is not None:
+        refuse("attend", ("head_mask", "this model hands it to its attention, and it is not supported here"))
     options: dict[str, Any] = {"attn_mask": attention_mask, "scale": scaling}
     # Without a mask transformers leaves the causal rule to the attention, as it does with PyTorch's.
     wants_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
@@ -180,6 +179,8 @@ def attention_forward(
         options.update(is_causal=True, align="start")
     if kwargs.get("softcap") is not None:  # Gemma 2
         options["softcap"] = kwargs["softcap"]
+    if kwargs.get("position_bias") is not None:  # T5
+        options["bias"] = kwargs["position_bias"]
     if kwargs.get("s_aux") is not None:  # GPT-OSS
         options["sinks"] = kwargs["s_aux"]
     generator = torch.default_generator if dropout else None

@@ -66,3 +66,24 @@ def test_attentions_come_from_the_fused_path(tokens):
     assert len(ours) == len(plain) == 2
     for a, b in zip(ours, plain, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_a_learned_position_bias_has_its_gradient(tokens):
+    """T5: a bias of each head from a table of distances, in the encoder and the decoder."""
+    found = []
+    for name in ("glasshead", "eager"):
+        torch.manual_seed(0)
+        config = transformers.T5Config(
+            vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, dropout_rate=0.0,
+            decoder_start_token_id=0, attn_implementation=name,
+        )  # fmt: skip
+        model = transformers.T5ForConditionalGeneration(config)
+        mask = torch.ones_like(tokens)
+        mask[0, 6:] = 0
+        done = model(input_ids=tokens, attention_mask=mask, labels=tokens[:, :5].contiguous())
+        done.loss.backward()
+        table = model.decoder.block[0].layer[0].SelfAttention.relative_attention_bias.weight
+        found.append((done.logits, *(parameter.grad for parameter in model.parameters()), table.grad))
+    assert found[0][-1].abs().max() > 0
+    for ours, plain in zip(*found, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-3, atol=1e-5)
