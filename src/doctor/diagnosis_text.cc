@@ -11,7 +11,9 @@ namespace {
 
 using wire::significant;
 
-constexpr std::size_t kLabel = 10;  // columns of a line's label
+constexpr std::size_t kLabel = 10;     // columns of a line's label
+constexpr std::size_t kMostKinds = 8;  // of other causes, in the text
+constexpr std::size_t kMostRows = 4;   // whose right numbers are printed
 
 std::string line(std::string label, const std::string& text) {
   label.resize(std::max(label.size() + 1, kLabel), ' ');
@@ -68,43 +70,104 @@ std::string right_text(const Diagnosis& d) {
   return text;
 }
 
-std::string cause_text(const Cause& cause, bool is_first, bool is_alone, const Diagnosis& d) {
+std::string first_cause(const Cause& cause, bool is_alone, const Diagnosis& d) {
   std::string text;
   for (std::size_t n = 0; n < cause.mistakes.size(); ++n) {
     const NamedMistake& m = cause.mistakes[n];
-    const std::string label = n > 0 ? "with" : is_first ? "cause" : "or";
-    text += line(label, m.name() + ": " + m.title + ". " + m.done);
-    if (!is_first) continue;
+    text += line(n > 0 ? "with" : "cause", m.name() + ": " + m.title + ". " + m.done);
     text += line("look for", m.cause);
     text += line("fix", m.fix_code + "   " + m.fix);
   }
-  if (cause.is_close)
-    text += line("", "within " + significant(cause.worst, 2) +
-                         " tolerances of all numbers: not ruled out, but not the best");
-  else if (is_first)
-    text += line("", std::string(is_alone && cause.telling >= 2 ? "gives" : "is consistent with") +
-                         " all " + std::to_string(d.numbers) + " numbers, " +
-                         std::to_string(cause.telling) +
-                         " of which it sets apart from the right answer");
+  return text +
+         line("", std::string(is_alone && cause.telling >= 2 ? "gives" : "is consistent with") +
+                      " all " + std::to_string(d.numbers) + " numbers, " +
+                      std::to_string(cause.telling) +
+                      " of which it sets apart from the right answer");
+}
+
+// Other causes of one kind, which differ in their parameters: "mask-finite:-100, -1000".
+struct Others {
+  std::vector<const Cause*> causes;
+  std::string names() const {
+    std::string text;
+    for (const Cause* cause : causes)
+      text += text.empty() ? cause->name() : ", " + cause->mistakes.front().parameter;
+    return text;
+  }
+};
+
+bool is_of_a_kind(const Cause& a, const Cause& b) {
+  return a.mistakes.size() == 1 && b.mistakes.size() == 1 && a.is_close == b.is_close &&
+         a.mistakes.front().id == b.mistakes.front().id;
+}
+
+std::string other_causes(const Diagnosis& d) {
+  std::vector<Others> kinds;
+  for (std::size_t n = 1; n < d.causes.size(); ++n) {
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Others& others) {
+      return is_of_a_kind(*others.causes.front(), d.causes[n]);
+    });
+    if (kind == kinds.end())
+      kinds.push_back({{&d.causes[n]}});
+    else
+      kind->causes.push_back(&d.causes[n]);
+  }
+  std::string text;
+  for (std::size_t n = 0; n < std::min(kinds.size(), kMostKinds); ++n) {
+    const Cause& cause = *kinds[n].causes.front();
+    std::string titles;
+    for (const NamedMistake& m : cause.mistakes)
+      titles += (titles.empty() ? "" : ", and ") + m.title;
+    text += line("or", kinds[n].names() + ": " + titles);
+    if (cause.is_close)
+      text += line("", "within " + significant(cause.worst, 2) +
+                           " tolerances of all numbers: not ruled out, but not the best");
+  }
+  if (kinds.size() > kMostKinds)
+    text += line("or", std::to_string(kinds.size() - kMostKinds) + " more, see --json");
   return text;
 }
 
-// "row A right · row B wrong: ..." of a small claim.
+std::string list_of_rows(const std::vector<std::string>& names) {
+  std::string text = names.size() == 1 ? "row " : "rows ";
+  for (std::size_t n = 0; n < names.size(); ++n)
+    text += (n == 0 ? "" : n + 1 == names.size() ? " and " : ", ") + names[n];
+  return text + (names.size() == 1 ? " is right" : " are right");
+}
+
+// The right numbers, to the last visible key of weights.
+std::string right_numbers(const RowReport& report) {
+  std::size_t count = report.right.size();
+  while (report.claim == "weights" && count > 1 && report.right[count - 1] == 0) --count;
+  std::string text;
+  for (std::size_t n = 0; n < count; ++n) text += " " + wire::fixed(report.right[n], 4);
+  return text;
+}
+
+// "row B is wrong: 0.3302 0.6698; rows A and C are right"
 std::string small_text(const Diagnosis& d) {
-  std::string text, claim, summary;
-  for (const RowReport& report : d.small_rows) {
-    if (report.claim != claim) {
-      if (!summary.empty()) text += line(claim, summary);
-      summary.clear();
-      claim = report.claim;
+  std::string text;
+  for (std::size_t first = 0; first < d.small_rows.size();) {
+    const std::string& claim = d.small_rows[first].claim;
+    std::vector<std::string> right;
+    std::string summary;
+    std::size_t wrong = 0;
+    for (; first < d.small_rows.size() && d.small_rows[first].claim == claim; ++first) {
+      const RowReport& report = d.small_rows[first];
+      if (report.is_right)
+        right.push_back(report.row);
+      else if (++wrong <= kMostRows)
+        summary +=
+            (wrong > 1 ? "; " : "") + ("row " + report.row) + " is wrong:" + right_numbers(report);
     }
-    summary += (summary.empty() ? "" : " · ") + ("row " + report.row) +
-               (report.is_right ? " right" : " wrong");
-    if (report.is_right) continue;
-    summary += ", should be";
-    for (const double x : report.right) summary += " " + wire::fixed(x, 4);
+    if (wrong > kMostRows) summary += "; " + std::to_string(wrong - kMostRows) + " more are wrong";
+    if (!right.empty())
+      summary += (summary.empty() ? "" : "; ") +
+                 (right.size() > 2 * kMostRows
+                      ? "the other " + std::to_string(right.size()) + " rows are right"
+                      : list_of_rows(right));
+    text += line(claim, summary);
   }
-  if (!summary.empty()) text += line(claim, summary);
   return text;
 }
 
@@ -115,9 +178,9 @@ std::string diagnosis_text(const Diagnosis& d) {
   std::string text = line("WRONG", std::to_string(d.wrong) + " of " + rows_line(d));
   text += line("first", place(d.first_wrong) + ": " + off_by(d.first_wrong));
   text += small_text(d);
-  for (std::size_t n = 0; n < d.causes.size(); ++n)
-    text += cause_text(d.causes[n], n == 0, d.causes.size() == 1, d);
-  if (d.causes.empty())
+  if (!d.causes.empty())
+    text += first_cause(d.causes.front(), d.causes.size() == 1, d) + other_causes(d);
+  else
     text += line("cause",
                  "no mistake in the catalogue, and no pair, gives these numbers beyond chance (" +
                      std::to_string(d.tried) + " tried)");

@@ -27,7 +27,7 @@ class Doctor(Case):
     def test_the_tutorials_table_has_one_wrong_row(self):
         said = self.doctor("three-tokens-causal", "--weights", "1 0 0; .5 .5 0; .25 .25 .5",
                            "--decimals", "2")
-        self.assertRegex(said, "row A right · row B wrong, should be 0.3302 0.6698 0.0000 · row C right")
+        self.assertIn("row B is wrong: 0.3302 0.6698; rows A and C are right", said)
         self.assertIn("equal weights need equal scores, and these are 0.0000 and 0.7071", said)
         self.assertIn("the normalisation is fine", said)
         self.assertIn("the mask hides all that it should", said)
@@ -77,6 +77,12 @@ class Doctor(Case):
         self.assertIn("dv [0, 0, 0, 0]", self.doctor(*flags, "--dv", half))
         out = self.npy("out", attend(q, k, v, 1 / math.sqrt(2), lambda i, j: True))
         self.assertIn("3 of 5 numbers", self.doctor(*flags, "--dv", half, "--out", out))
+
+    def test_causes_that_differ_in_their_parameter_share_a_line(self):
+        q, k, v = self.probe()
+        mean = [[sum(x) / 9 for x in zip(*v)]] * 6  # of nine keys, none of which is visible
+        said = self.doctor(*self.files(), "--key-lengths", "0", "--out", self.npy("mean", mean, "<f4"))
+        self.assertIn("\nor        mask-finite:-1, -10, -100, -1000, -1e4, -65504, -1e9, finfo.min: hidden scores set to a number\n", said)
 
     def test_json(self):
         q, k, v = self.probe()
