@@ -160,12 +160,16 @@ std::string small_text(const Diagnosis& d) {
         summary +=
             (wrong > 1 ? "; " : "") + ("row " + report.row) + " is wrong:" + right_numbers(report);
     }
-    if (wrong > kMostRows) summary += "; " + std::to_string(wrong - kMostRows) + " more are wrong";
-    if (!right.empty())
-      summary += (summary.empty() ? "" : "; ") +
-                 (right.size() > 2 * kMostRows
-                      ? "the other " + std::to_string(right.size()) + " rows are right"
-                      : list_of_rows(right));
+    if (wrong > kMostRows)
+      summary += "; " + std::to_string(wrong - kMostRows) + " more " +
+                 (wrong - kMostRows == 1 ? "is" : "are") + " wrong";
+    if (!right.empty()) {
+      const bool is_long = right.size() + wrong > 2 * kMostRows;
+      summary += summary.empty() ? "" : "; ";
+      summary += !is_long ? list_of_rows(right)
+                          : std::string(wrong > 0 ? "the other " : "all ") +
+                                std::to_string(right.size()) + " rows are right";
+    }
     text += line(claim, summary);
   }
   return text;
