@@ -218,7 +218,7 @@ RECORDS = {
     "onnx-mask-and-causal": (OLD_ONNX, "Attention (opset 23), reference evaluator", "is_causal, attn_mask bool, all true",
                              lambda: {**probe(3, 3), "mask": numpy.ones((3, 3), bool)}, lambda a: onnx_reference(a, is_causal=1)),
     "onnx-empty-row": (OLD_ONNX, "Attention (opset 23), reference evaluator", "attn_mask bool", one_row_empty, onnx_reference),
-    "ort-gqa-window": (OLD_ORT, "GroupQueryAttention (com.microsoft)", "local_window_size 4", lambda: G(1, 1, 9, 8),
+    "ort-gqa-window": (OLD_ORT, "GroupQueryAttention (com.microsoft)", "local_window_size 4", lambda: G(1, 1, 20, 8),
                        lambda a: ort_gqa(a, local_window_size=4)),
     "ort-attention-lowest-row": (ORT, "Attention (opset 23)", "attn_mask float", lambda: lowest_rows(3, [0]), ort_attention),
     "ort-attention-lowest-rows": (ORT, "Attention (opset 23)", "attn_mask float", lambda: lowest_rows(4, [1, 3]), ort_attention),
