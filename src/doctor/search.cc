@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <set>
 
 #include "base/math.h"
@@ -180,7 +181,7 @@ void Search::add_fitted(std::vector<Candidate>& candidates, const char* id) {
   };
   const std::vector<RowIndex> rows(
       screen_.begin(),
-      screen_.begin() + static_cast<index_t>(std::min<std::size_t>(3, screen_.size())));
+      screen_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, screen_.size())));
   const std::optional<double> value = fit_number(judge_, rows, make, known, is_scale);
   if (!value || *value == known) return;
   Candidate candidate{{{fault, {*value, number_name(*value)}}}, make(*value)};
