@@ -16,7 +16,7 @@ def test_its_outputs_are_those_of_its_cells(path):
     kept = path.read_text(encoding="utf-8")
     ran = notebook.run(json.loads(kept))
     for now, then in zip(ran["cells"], json.loads(kept)["cells"], strict=True):
-        assert now == then
+        assert now == then, f"python {notebook.__file__} {path} writes what cells give now"
     assert notebook.text_of(ran) == kept
 
 
