@@ -40,20 +40,24 @@ PROGRAM = None
 
 def say(folder, q, k, v, claims, flags=(), files=None, dtype="f32"):
     """The diagnosis, as JSON, of `claims` {name: array}; files {flag: array} are given by name."""
+    args = ["doctor", "--json", *flags, *(["--dtype", "bf16"] if dtype == "bf16" else [])]
+    done = run(folder, args, {"q": q, "k": k, "v": v, **claims}, files, dtype)
+    if done.returncode not in (0, 1):
+        raise AssertionError(f"{args}: exit code {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def run(folder, args, arrays, files, dtype):
+    """The command with `arrays` in dtype's storage (bf16: f32) and `files` as they are, each by its name."""
     stored = np.float16 if dtype == "f16" else np.float32
-    args = [PROGRAM, "doctor", "--json", *flags]
-    if dtype == "bf16":
-        args += ["--dtype", "bf16"]
-    for name, array in {"q": q, "k": k, "v": v, **claims}.items():
+    args = [PROGRAM, *args]
+    for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array).astype(stored))
         args += [f"--{name}", str(folder / f"{name}.npy")]
     for flag, array in (files or {}).items():
         np.save(folder / f"{flag}.npy", np.ascontiguousarray(array))
         args += [f"--{flag}", str(folder / f"{flag}.npy")]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=120)
-    if done.returncode not in (0, 1):
-        raise AssertionError(f"{args}: exit code {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout)
+    return subprocess.run(args, capture_output=True, text=True, timeout=120)
 
 
 class Specimens(unittest.TestCase):

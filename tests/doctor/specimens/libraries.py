@@ -1,7 +1,8 @@
 """Asks the doctor about right outputs of installed libraries: `python libraries.py GLASSHEAD SEED COUNT`.
 
-On each of COUNT random inputs PyTorch's scaled_dot_product_attention (f32, f16, bf16) and ONNX Runtime's Attention (f32, f16) are run, as far
-as they are installed; prints how many outputs were called wrong. What a library doesn't take is passed over, and counted.
+On each of COUNT random inputs PyTorch's scaled_dot_product_attention (f32, f16, bf16) and ONNX Runtime's Attention (f32,
+f16) are run, as far as they are installed, and `glasshead attend` (f32, f16); prints how many outputs were called wrong.
+What a library doesn't take is passed over, and counted.
 """
 import importlib.util
 import pathlib
@@ -52,21 +53,31 @@ def ort_attention(dtype, q, k, v, scale, rules):
     return make.ort_attention(a, scale=scale, **({} if rules["cap"] is None else {"softcap": rules["cap"]})).astype(np.float32)
 
 
+def attend(folder, dtype, q, k, v, flags, files):
+    if dtype == "bf16":
+        raise Passed("no bf16 in .npy")
+    done = numpy_test.run(folder, ["attend", *flags, "-o", str(folder / "ours.npy")], {"q": q, "k": k, "v": v}, files, dtype)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return np.load(folder / "ours.npy").astype(np.float32)
+
+
 def main(program, seed, count):
     numpy_test.PROGRAM = program
-    peers = [(name, run) for name, run in (("torch", torch_sdpa), ("onnxruntime", ort_attention))
+    peers = [("glasshead", None)] + [(name, run) for name, run in (("torch", torch_sdpa), ("onnxruntime", ort_attention))
              if importlib.util.find_spec(name) is not None]
     tally = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder = pathlib.Path(name_of_folder)
         for _, dtype, q, k, v, scale, flags, files, rules in right.cases(seed, count):
             for name, run in peers:
                 counts = tally.setdefault((name, dtype), {"right": 0, "wrong": 0, "passed over": 0})
                 try:
-                    out = run(dtype, q, k, v, scale, rules)
+                    out = run(dtype, q, k, v, scale, rules) if run else attend(folder, dtype, q, k, v, flags, files)
                 except Passed:
                     counts["passed over"] += 1
                     continue
-                said = numpy_test.say(pathlib.Path(folder), q, k, v, {"out": out}, flags, files, dtype)
+                said = numpy_test.say(folder, q, k, v, {"out": out}, flags, files, dtype)
                 counts["right" if said["verdict"] == "right" else "wrong"] += 1
                 if said["verdict"] != "right":
                     print(name, dtype, rules["rule"], flags, q.shape, k.shape, v.shape, said["worst"], [c["name"] for c in said["causes"]])

@@ -228,7 +228,7 @@ def rotary_of_another_base(q, k, v):
 
 def repeated_along_the_keys(q, k, v):
     """F30: np.repeat over axis 2, the keys', then a reshape that makes the shapes fit."""
-    b, hq, n, d = q.shape
+    b, hq, _, d = q.shape
     n_rep, m = hq // k.shape[1], k.shape[2]
     k = np.repeat(k, n_rep, axis=2).reshape(b, hq, m, d)
     v = np.repeat(v, n_rep, axis=2).reshape(b, hq, m, v.shape[-1])
