@@ -26,17 +26,17 @@ std::vector<RowIndex> some_of(const std::vector<RowIndex>& rows, std::size_t cou
   return some;
 }
 
-Cause cause_of(const Candidate& candidate) {
+Cause cause_of(const Suspect& suspect) {
   Cause cause;
-  for (const Made& made : candidate.made) cause.mistakes.push_back(named(*made.fault, made.choice));
-  cause.worst = candidate.worst;
-  cause.telling = candidate.telling;
-  cause.is_close = candidate.worst > kFits;
+  for (const Made& made : suspect.made) cause.mistakes.push_back(named(*made.fault, made.choice));
+  cause.worst = suspect.worst;
+  cause.telling = suspect.telling;
+  cause.is_close = suspect.worst > kFits;
   return cause;
 }
 
-void name_causes(const std::vector<Candidate>& candidates, Diagnosis& d) {
-  for (const Candidate& candidate : candidates) d.causes.push_back(cause_of(candidate));
+void name_causes(const std::vector<Suspect>& suspects, Diagnosis& d) {
+  for (const Suspect& suspect : suspects) d.causes.push_back(cause_of(suspect));
   d.verdict = DiagnosisVerdict::mistaken;
   d.pattern.clear();  // follows from the cause
   d.next.clear();
@@ -50,9 +50,9 @@ void name_causes(const std::vector<Candidate>& candidates, Diagnosis& d) {
 }
 
 // Some of so many mistakes fits few digits by chance: the digits must say more than which one.
-bool is_evidence(const Candidate& candidate, index_t tried) {
+bool is_evidence(const Suspect& suspect, index_t tried) {
   constexpr double kBeyondChance = 4;  // bits: 1 in 16
-  return candidate.evidence >=
+  return suspect.evidence >=
          kBeyondChance + math::log(static_cast<double>(std::max<index_t>(1, tried))) / math::log(2);
 }
 
@@ -63,7 +63,7 @@ bool is_rounding_everywhere(const Examined& examined, const std::vector<RowIndex
 
 void find_causes(Search& search, const Examined& examined, const std::vector<RowIndex>& rows,
                  const DiagnoseOptions& options, Diagnosis& d) {
-  std::vector<Candidate> causes = search.single_causes();
+  std::vector<Suspect> causes = search.single_causes();
   if (!causes.empty() && !is_evidence(causes.front(), search.tried())) {
     d.next.push_back(
         cause_of(causes.front()).name() +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "base/math.h"
 
@@ -40,7 +41,7 @@ double Judge::misfit(const RowNumbers& numbers, const RowIndex& at, bool may_dro
 std::vector<Shown> shown(const Judge& judge, const RowNumbers& numbers, const RowIndex& at) {
   std::vector<Shown> all;
   judge.each(numbers, at, false, [&](const Compared& c) {
-    all.push_back({c.expected, c.tolerance});
+    all.push_back({c.expected, c.tolerance, std::string_view(c.claim) == "weights"});
     return true;
   });
   return all;

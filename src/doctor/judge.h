@@ -119,6 +119,7 @@ class Judge {
 // A claimed number of a row as the visitor saw it.
 struct Shown {
   double expected = 0, tolerance = 0;
+  bool is_weight = false;
 };
 // Every number that the claims speak of, in the order of Judge::each without may_drop.
 std::vector<Shown> shown(const Judge& judge, const RowNumbers& numbers, const RowIndex& at);

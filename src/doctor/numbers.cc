@@ -41,12 +41,25 @@ const double* Numbers::head(index_t b, index_t h) const {
   return numbers.get();
 }
 
+// The last axis stays the last unless the order is hdl: then whole rows change places.
 const double* Numbers::row(index_t b, const Place& at, const Misread& misread, double* to) const {
   if (misread.is_right()) return row(b, at.h, at.l);
   const Place extents{tensor_.shape[1], tensor_.shape[2], tensor_.shape[3]};
+  if (misread.read != Order::hdl && misread.stored != Order::hdl) {
+    const Place from = found_at(misread, {at.h, at.l, 0}, extents);
+    return row(b, from.h, from.l);
+  }
+  const double* whole = head(b, at.h);
+  if (misread.read == Order::hdl) {
+    for (index_t d = 0; d < extents.d; ++d) to[d] = whole[d * extents.l + at.l];
+    return to;
+  }
+  index_t l = at.l * extents.d % extents.l, e = at.l * extents.d / extents.l;
   for (index_t d = 0; d < extents.d; ++d) {
-    const Place from = found_at(misread, {at.h, at.l, d}, extents);
-    to[d] = row(b, from.h, from.l)[from.d];
+    to[d] = whole[l * extents.d + e];
+    if (++l < extents.l) continue;
+    l = 0;
+    ++e;
   }
   return to;
 }

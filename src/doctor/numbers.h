@@ -16,7 +16,7 @@ inline std::size_t slot(index_t n) { return static_cast<std::size_t>(n); }
 // Axes of one batch entry from the slowest to the fastest in memory: heads, length, size.
 enum class Order : std::uint8_t { hld, lhd, hdl };
 
-// Stored in one order, read as if it were another.
+// Stored in one order, read as if it were another. hdl is mistaken for hld alone, or the reverse.
 struct Misread {
   Order stored = Order::hld, read = Order::hld;
   bool is_right() const { return stored == read; }

@@ -43,17 +43,17 @@ double apart(const Print& a, const Print& b) {
 
 std::vector<Print> prints_of(const Subject& subject, const Judge& judge,
                              const std::vector<RowIndex>& rows) {
-  std::vector<Candidate> programs(1);
+  std::vector<Suspect> programs(1);
   programs.front().program = subject.right;
-  for (Candidate& single : singles(subject.right))
+  for (Suspect& single : singles(subject.right))
     if (!single.is_rounding() && !is_too_wide(single.program))
       programs.push_back(std::move(single));
   std::vector<Print> prints;
-  for (const Candidate& candidate : programs) {
+  for (const Suspect& suspect : programs) {
     Print print{"right", {}};
-    if (!candidate.made.empty())
-      print.name = named(*candidate.made.front().fault, candidate.made.front().choice).name();
-    Runner runner(candidate.program);
+    if (!suspect.made.empty())
+      print.name = named(*suspect.made.front().fault, suspect.made.front().choice).name();
+    Runner runner(suspect.program);
     for (const RowIndex& row : rows)
       for (const Shown& number : shown(judge, runner.row(row), row))
         print.numbers.push_back(number);

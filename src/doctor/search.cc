@@ -11,7 +11,7 @@
 namespace glasshead::doctor {
 namespace {
 
-constexpr std::size_t kScreened = 8;  // rows that a candidate must pass before all are compared
+constexpr std::size_t kScreened = 8;  // rows that a suspect must pass before all are compared
 
 bool is_same(const RowIndex& a, const RowIndex& b) {
   return a.b == b.b && a.h == b.h && a.i == b.i;
@@ -31,7 +31,7 @@ void add_once(std::vector<std::string>& list, const std::string& id) {
 
 // Bits: each number that tells the two apart adds the logarithm of how far, in tolerances. Weights
 // of a row add to 1, so the one that says most follows from the others.
-double bits_apart(const std::vector<Shown>& a, const std::vector<Shown>& b, bool has_weights) {
+double bits_apart(const std::vector<Shown>& a, const std::vector<Shown>& b) {
   constexpr double kMostBits = 20;  // of one number
   double bits = 0, most = 0;
   for (std::size_t n = 0; n < std::min(a.size(), b.size()); ++n) {
@@ -40,12 +40,12 @@ double bits_apart(const std::vector<Shown>& a, const std::vector<Shown>& b, bool
     const double of_number =
         std::isfinite(far) ? std::min(kMostBits, math::log(far) / math::log(2)) : kMostBits;
     bits += of_number;
-    most = std::max(most, of_number);
+    if (a[n].is_weight) most = std::max(most, of_number);
   }
-  return has_weights ? bits - most : bits;
+  return bits - most;
 }
 
-bool is_better(const Candidate& a, const Candidate& b) {
+bool is_better(const Suspect& a, const Suspect& b) {
   const bool a_fits = a.worst <= kFits, b_fits = b.worst <= kFits;
   if (a_fits != b_fits) return a_fits;
   return a_fits ? false : a.worst < b.worst;  // among those that fit the catalogue's order stands
@@ -58,12 +58,12 @@ bool is_too_wide(const Program& program) {
   return program.is_matrix_wide() && q_len * kv_len > kMostWidePairs;
 }
 
-std::vector<Candidate> singles(const Program& right) {
-  std::vector<Candidate> all;
+std::vector<Suspect> singles(const Program& right) {
+  std::vector<Suspect> all;
   for (const Fault* fault : catalogue())
     for (const Choice& choice : fault->choices(right)) {
-      Candidate candidate{{{fault, choice}}, right};
-      if (fault->edit(candidate.program, choice)) all.push_back(std::move(candidate));
+      Suspect suspect{{{fault, choice}}, right};
+      if (fault->edit(suspect.program, choice)) all.push_back(std::move(suspect));
     }
   return all;
 }
@@ -102,19 +102,19 @@ double Search::misfit(const Program& program, const std::vector<RowIndex>& rows)
   return worst;
 }
 
-bool Search::survives(Candidate& candidate) {
+bool Search::survives(Suspect& suspect) {
   ++tried_;
-  if (is_too_wide(candidate.program)) {
-    add_once(not_tried_, candidate.made.front().fault->id);
+  if (is_too_wide(suspect.program)) {
+    add_once(not_tried_, suspect.made.front().fault->id);
     return false;
   }
   const Claims& claims = judge_.claims();
   if ((claims.dq.data != nullptr || judge_.has_key_claims()) &&
-      !candidate.program.has_gradients()) {
-    if (candidate.made.size() == 1) add_once(without_gradients_, candidate.made.front().fault->id);
+      !suspect.program.has_gradients()) {
+    if (suspect.made.size() == 1) add_once(without_gradients_, suspect.made.front().fault->id);
     return false;
   }
-  return misfit(candidate.program, screen_) <= kClose;
+  return misfit(suspect.program, screen_) <= kClose;
 }
 
 // In how many numbers of dk and dv two programs differ.
@@ -124,12 +124,12 @@ index_t Search::key_telling(Runner& right, Runner& wrong) {
     for (index_t g = 0; g < subject_.k.extent(1); ++g) {
       std::vector<Shown> of_right;
       judge_.each_key(right.key_gradients(b, g), b, g, [&](const Compared& c, index_t) {
-        of_right.push_back({c.expected, c.tolerance});
+        of_right.push_back({c.expected, c.tolerance, false});
         return true;
       });
       std::vector<Shown> of_wrong;
       judge_.each_key(wrong.key_gradients(b, g), b, g, [&](const Compared& c, index_t) {
-        of_wrong.push_back({c.expected, c.tolerance});
+        of_wrong.push_back({c.expected, c.tolerance, false});
         return true;
       });
       count += count_differing(of_right, of_wrong);
@@ -138,39 +138,39 @@ index_t Search::key_telling(Runner& right, Runner& wrong) {
 }
 
 // Compares survivors on all rows, and counts what tells them from the right program.
-std::vector<Candidate> Search::settle(std::vector<Candidate> candidates) {
-  std::vector<Candidate> left;
+std::vector<Suspect> Search::settle(std::vector<Suspect> suspects) {
+  std::vector<Suspect> left;
   bool one_fits = false;
-  for (Candidate& candidate : candidates) {
-    candidate.worst = misfit(candidate.program, rows_);
-    if (candidate.worst > kClose) continue;
-    Runner right(subject_.right), wrong(candidate.program);
+  for (Suspect& suspect : suspects) {
+    suspect.worst = misfit(suspect.program, rows_);
+    if (suspect.worst > kClose) continue;
+    Runner right(subject_.right), wrong(suspect.program);
     for (const RowIndex& row : rows_) {
       const std::vector<Shown> theirs = shown(judge_, wrong.row(row), row);
       const std::vector<Shown> expected = shown(judge_, right.row(row), row);
-      candidate.telling += count_differing(expected, theirs);
-      candidate.evidence += bits_apart(expected, theirs, judge_.claims().weights.data != nullptr);
+      suspect.telling += count_differing(expected, theirs);
+      suspect.evidence += bits_apart(expected, theirs);
     }
     if (judge_.has_key_claims()) {
       const index_t of_keys = key_telling(right, wrong);
-      candidate.telling += of_keys;
-      candidate.evidence += 2 * static_cast<double>(of_keys);  // more than four tolerances each
+      suspect.telling += of_keys;
+      suspect.evidence += 2 * static_cast<double>(of_keys);  // more than four tolerances each
     }
-    one_fits = one_fits || candidate.worst <= kFits;
-    left.push_back(std::move(candidate));
+    one_fits = one_fits || suspect.worst <= kFits;
+    left.push_back(std::move(suspect));
   }
   if (!one_fits) return {};
   // Insertion keeps the catalogue's order among equals, on every standard library.
-  std::vector<Candidate> sorted;
-  for (Candidate& candidate : left) {
+  std::vector<Suspect> sorted;
+  for (Suspect& suspect : left) {
     auto at = sorted.begin();
-    while (at != sorted.end() && !is_better(candidate, *at)) ++at;
-    sorted.insert(at, std::move(candidate));
+    while (at != sorted.end() && !is_better(suspect, *at)) ++at;
+    sorted.insert(at, std::move(suspect));
   }
   return sorted;
 }
 
-void Search::add_fitted(std::vector<Candidate>& candidates, const char* id) {
+void Search::add_fitted(std::vector<Suspect>& suspects, const char* id) {
   const Fault* fault = find_fault(id);
   const bool is_scale = std::string_view(id) == "scale-other";
   const double known = is_scale ? subject_.right.scale : subject_.right.options.softcap;
@@ -184,14 +184,14 @@ void Search::add_fitted(std::vector<Candidate>& candidates, const char* id) {
       screen_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, screen_.size())));
   const std::optional<double> value = fit_number(judge_, rows, make, known, is_scale);
   if (!value || *value == known) return;
-  Candidate candidate{{{fault, {*value, number_name(*value)}}}, make(*value)};
-  if (survives(candidate)) candidates.push_back(std::move(candidate));
+  Suspect suspect{{{fault, {*value, number_name(*value)}}}, make(*value)};
+  if (survives(suspect)) suspects.push_back(std::move(suspect));
 }
 
-std::vector<Candidate> Search::single_causes() {
-  std::vector<Candidate> survivors;
+std::vector<Suspect> Search::single_causes() {
+  std::vector<Suspect> survivors;
   bool has_scale = false, has_cap = false;
-  for (Candidate& single : singles_) {
+  for (Suspect& single : singles_) {
     if (single.is_rounding() || !survives(single)) continue;
     const std::string_view id = single.made.front().fault->id;
     has_scale = has_scale || id.starts_with("scale-");
@@ -203,10 +203,10 @@ std::vector<Candidate> Search::single_causes() {
   return settle(std::move(survivors));
 }
 
-std::vector<Candidate> Search::pair_causes() {
+std::vector<Suspect> Search::pair_causes() {
   // What changes nothing here alone is left out: with it the pair would be a single mistake.
-  std::vector<const Candidate*> visible;
-  for (const Candidate& single : singles_) {
+  std::vector<const Suspect*> visible;
+  for (const Suspect& single : singles_) {
     if (single.is_rounding() || is_too_wide(single.program)) continue;
     if (single.program.is_matrix_wide() &&
         single.program.pairs().q_len * single.program.pairs().kv_len > kMostWidePairs / 64)
@@ -220,29 +220,29 @@ std::vector<Candidate> Search::pair_causes() {
       break;
     }
   }
-  std::vector<Candidate> survivors;
+  std::vector<Suspect> survivors;
   for (std::size_t a = 0; a < visible.size(); ++a)
     for (std::size_t b = a + 1; b < visible.size(); ++b) {
       const Made& first = visible[a]->made.front();
       const Made& second = visible[b]->made.front();
       if (first.fault == second.fault) continue;
-      Candidate pair{{first, second}, visible[a]->program};
+      Suspect pair{{first, second}, visible[a]->program};
       if (!second.fault->edit(pair.program, second.choice)) continue;
       if (survives(pair)) survivors.push_back(std::move(pair));
     }
-  std::vector<Candidate> causes = settle(std::move(survivors));
+  std::vector<Suspect> causes = settle(std::move(survivors));
   constexpr index_t kEvidence = 4;  // numbers: with fewer, some pair of thousands fits by chance
-  std::erase_if(causes, [](const Candidate& c) { return c.telling < kEvidence; });
+  std::erase_if(causes, [](const Suspect& c) { return c.telling < kEvidence; });
   return causes;
 }
 
-std::vector<Candidate> Search::rounding_causes() {
-  std::vector<Candidate> survivors;
-  for (Candidate& single : singles_) {
+std::vector<Suspect> Search::rounding_causes() {
+  std::vector<Suspect> survivors;
+  for (Suspect& single : singles_) {
     if (!single.is_rounding() || !survives(single)) continue;
     survivors.push_back(single);
   }
-  std::vector<Candidate> causes = settle(std::move(survivors));
+  std::vector<Suspect> causes = settle(std::move(survivors));
   if (causes.size() > 1) causes.resize(1);  // wider bounds hold all that narrower ones do
   return causes;
 }
@@ -258,7 +258,7 @@ std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
   Runner right(subject.right);
   for (const RowIndex& row : rows) right_rows.push_back(shown(judge, right.row(row), row));
   const bool has_lse = judge.claims().lse.data != nullptr;
-  for (const Candidate& single : singles(subject.right)) {
+  for (const Suspect& single : singles(subject.right)) {
     const std::string_view id = single.made.front().fault->id;
     if (single.is_rounding() || (id.starts_with("lse-") && !has_lse) || id.starts_with("gradient-"))
       continue;

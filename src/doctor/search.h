@@ -17,7 +17,7 @@ struct Made {
   Choice choice;
 };
 
-struct Candidate {
+struct Suspect {
   std::vector<Made> made;  // one, or two
   Program program;
   double worst = 0;     // in tolerances, over the rows it was compared on
@@ -33,7 +33,7 @@ inline constexpr double kFits = 1;   // tolerances: gives the numbers
 inline constexpr double kClose = 4;  // tolerances: is not ruled out
 
 // Every single mistake that can be made in this program, parameters by their lists.
-std::vector<Candidate> singles(const Program& right);
+std::vector<Suspect> singles(const Program& right);
 
 // A matrix of more pairs than this is not gone through for one row.
 inline constexpr index_t kMostWidePairs = index_t{1} << 22;
@@ -46,9 +46,9 @@ class Search {
          const std::vector<RowIndex>& wrong);
 
   // Those that fit or come close on all rows, best first. Empty unless one fits.
-  std::vector<Candidate> single_causes();
-  std::vector<Candidate> pair_causes();
-  std::vector<Candidate> rounding_causes();
+  std::vector<Suspect> single_causes();
+  std::vector<Suspect> pair_causes();
+  std::vector<Suspect> rounding_causes();
 
   index_t tried() const { return tried_; }
   const std::vector<std::string>& not_tried() const { return not_tried_; }  // too wide, by id
@@ -58,20 +58,20 @@ class Search {
   // The largest distance on these rows; stops above kClose.
   double misfit(const Program& program, const std::vector<RowIndex>& rows);
   index_t key_telling(Runner& right, Runner& wrong);
-  bool survives(Candidate& candidate);
-  std::vector<Candidate> settle(std::vector<Candidate> candidates);
-  void add_fitted(std::vector<Candidate>& candidates, const char* id);
+  bool survives(Suspect& suspect);
+  std::vector<Suspect> settle(std::vector<Suspect> suspects);
+  void add_fitted(std::vector<Suspect>& suspects, const char* id);
 
   const Subject& subject_;
   const Judge& judge_;
   const std::vector<RowIndex>& rows_;
   std::vector<RowIndex> screen_;  // a few, wrong ones first
-  std::vector<Candidate> singles_;
+  std::vector<Suspect> singles_;
   index_t tried_ = 0;
   std::vector<std::string> not_tried_, without_gradients_;
 };
 
-// Of `candidates` those whose numbers on `rows` are the right ones, by name.
+// Of `suspects` those whose numbers on `rows` are the right ones, by name.
 std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
                                    const std::vector<RowIndex>& rows);
 

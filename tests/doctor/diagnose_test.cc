@@ -58,7 +58,7 @@ TEST_P(EveryMistake, is_named_on_a_probe) {
   const AttentionCase attention{probe.q, probe.k, probe.v, options, rotary, {}};
   const Subject subject(attention, DType::f32);
   index_t seen = 0;
-  for (const Candidate& made : singles(subject.right)) {
+  for (const Suspect& made : singles(subject.right)) {
     if (made.is_rounding()) continue;
     const Made& first = made.made.front();
     const std::string wanted = named(*first.fault, first.choice).name();
