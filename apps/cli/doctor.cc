@@ -1,4 +1,5 @@
 // glasshead doctor: q, k, v and somebody's output -> right, or which mistake it is.
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -138,6 +139,35 @@ std::string probe_text(const Probe& probe, const std::string& folder) {
   return text;
 }
 
+void write_probe(const std::filesystem::path& folder, const Probe& probe) {
+  write_npy_file(folder / "q.npy", probe.q);
+  write_npy_file(folder / "k.npy", probe.k);
+  write_npy_file(folder / "v.npy", probe.v);
+  if (probe.mask.size() > 0) write_npy_file(folder / "mask.npy", probe.mask);
+}
+
+// The options, read against files of the probe's shapes that last as long as the reading.
+void load_call_of_shape(DoctorArgs& args, AttentionCall& call, std::vector<Problem>& problems) {
+  const ProbeShape& shape = args.shape;
+  std::string name = (std::filesystem::temp_directory_path() / "glasshead-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    problems.push_back({"--probe", "no folder for temporary files: " + name});
+    return;
+  }
+  const std::filesystem::path folder(name);
+  Probe empty;
+  empty.q = Tensor<float, 4>({shape.batch, shape.heads, shape.q_len, shape.d_k});
+  empty.k = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_k});
+  empty.v = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_v});
+  write_probe(folder, empty);
+  args.attention.q = (folder / "q.npy").string();
+  args.attention.k = (folder / "k.npy").string();
+  args.attention.v = (folder / "v.npy").string();
+  load_call(args.attention, call, problems);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+}
+
 int run_probe(DoctorArgs& args) {
   ProbeShape& shape = args.shape;
   if (!args.has_kv_heads) shape.kv_heads = shape.heads;
@@ -168,29 +198,14 @@ int run_probe(DoctorArgs& args) {
       problems.push_back(
           {flag, std::to_string(n) + "; 1 to " + std::to_string(kMost) + " is needed"});
   if (!problems.empty()) refuse(std::move(problems));
-  std::error_code error;
-  std::filesystem::create_directories(args.probe, error);
-  const std::filesystem::path folder(args.probe);
-  // The options are read against files of the right shapes, then the probe is made for them.
-  const auto write = [&](const Probe& probe) {
-    write_npy_file(folder / "q.npy", probe.q);
-    write_npy_file(folder / "k.npy", probe.k);
-    write_npy_file(folder / "v.npy", probe.v);
-    if (probe.mask.size() > 0) write_npy_file(folder / "mask.npy", probe.mask);
-  };
-  Probe empty;
-  empty.q = Tensor<float, 4>({shape.batch, shape.heads, shape.q_len, shape.d_k});
-  empty.k = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_k});
-  empty.v = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_v});
-  write(empty);
-  args.attention.q = (folder / "q.npy").string();
-  args.attention.k = (folder / "k.npy").string();
-  args.attention.v = (folder / "v.npy").string();
   AttentionCall call;
-  load_call(args.attention, call, problems);
+  load_call_of_shape(args, call, problems);
   if (!problems.empty()) refuse(std::move(problems));
   const Probe probe = make_probe(shape, call.options, seed, rotary);
-  write(probe);
+  // Nothing is written before all is known: a run that is stopped leaves no files.
+  std::error_code error;
+  std::filesystem::create_directories(args.probe, error);
+  write_probe(args.probe, probe);
   write_result("", probe_text(probe, args.probe));
   return 0;
 }

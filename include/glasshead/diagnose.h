@@ -81,7 +81,7 @@ struct NamedMistake {
 struct Cause {
   std::vector<NamedMistake> mistakes;
   double worst = 0;          // largest distance from their numbers, in tolerances: at most 1
-  index_t telling = 0;       // numbers in which it differs from the right answer
+  index_t telling = 0;       // wrong numbers that it explains
   bool is_close = false;     // between 1 and 4 tolerances away: not the best, not ruled out
   std::string name() const;  // "mask-ignored + scale-missing"
 };

@@ -74,6 +74,15 @@ const Fault kFaults[] = {
        return tensors(p, true);
      },
      [](Program& p, const Choice& choice) { return misread(p, choice, {Order::lhd, Order::hld}); }},
+    {"heads-order",
+     {"WHAT", "columns dealt out to the heads in turn",
+      "head h takes columns h, h + heads, ... of a token's row, not its own block of d",
+      "q = q.view(b, n, d, heads).permute(0, 3, 1, 2)",
+      "q = q.view(b, n, heads, d).transpose(1, 2)", "a head's columns stand side by side"},
+     [](const Program& p) {
+       return p.q->extent(1) < 2 || p.d_k() < 2 ? Choices{} : tensors(p, false);
+     },
+     [](Program& p, const Choice& choice) { return misread(p, choice, {Order::lhd, Order::ldh}); }},
     {"layout-swapped",
      {"WHAT", "(batch, heads, length, size) taken as (batch, length, heads, size)",
       "memory of (heads, length, size) is read as (length, heads, size)",

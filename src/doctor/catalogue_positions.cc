@@ -1,5 +1,6 @@
-// Mistakes in rotary positions, where the program turns q and k itself.
+// Mistakes in where queries stand, and in rotary positions, where the program turns q and k itself.
 #include <string>
+#include <vector>
 
 #include "doctor/catalogue.h"
 
@@ -8,7 +9,62 @@ namespace {
 
 bool turns(const Program& p) { return p.rotary.has_value(); }
 
+bool has_positional_mask(const Program& p) {
+  return has_part<Mask::Causal>(p) || has_part<Mask::Window>(p) || has_part<Mask::Prefix>(p);
+}
+bool has_positional_bias(const Program& p) {
+  return has_term<Bias::Alibi>(p) || has_term<Bias::T5>(p);
+}
+
+// Where each batch entry's first query stands if its last one stands at its last real key.
+std::vector<index_t> starts_by_length(const Program& p) {
+  std::vector<index_t> starts;
+  for (const Mask::Part& part : p.options.mask.parts())
+    if (const auto* given = std::get_if<Mask::KeyLengths>(&part))
+      for (index_t b = 0; b < p.q->extent(0); ++b)
+        starts.push_back(given->lengths[given->lengths.size() == 1 ? 0 : slot(b)] - p.q->extent(2));
+  return starts;
+}
+
 const Fault kFaults[] = {
+    {"cache-restart",
+     {"", "positions start at 0 in each call",
+      "queries stand at 0, 1, ... although keys were cached before them",
+      "position = arange(q_len)", "position = past_len + arange(q_len)",
+      "positions go on where the cache ends"},
+     [](const Program& p) {  // where a mask goes by position it is causal-corner:0
+       return once(query_start(p) != 0 && !has_positional_mask(p) &&
+                   (turns(p) || has_positional_bias(p)));
+     },
+     [](Program& p, const Choice&) {
+       if (query_start(p) == 0) return false;
+       p.options.query_start = index_t{0};
+       return true;
+     }},
+    {"positions-from-padding",
+     {"", "positions by each entry's own length",
+      "the last query of a batch entry stands at its last real key, where padding counts in what "
+      "was meant",
+      "position = mask.cumsum(-1) - 1", "position = arange(kv_len)",
+      "find out whether padding takes up positions"},
+     [](const Program& p) {
+       return once(has_part<Mask::KeyLengths>(p) && !has_part<Mask::Window>(p) &&
+                   !has_part<Mask::Prefix>(p) && !has_positional_bias(p) &&
+                   (has_part<Mask::Causal>(p) || turns(p)));
+     },
+     [](Program& p, const Choice&) {
+       const std::vector<index_t> starts = starts_by_length(p);
+       if (starts.empty() || has_part<Mask::Window>(p) || has_part<Mask::Prefix>(p)) return false;
+       p.query_starts = starts;
+       if (!has_part<Mask::Causal>(p)) return turns(p);
+       erase_part<Mask::Causal>(p);
+       p.pair_edits.push_back([starts](const Pairs& before) -> Pairs {
+         return [starts, before](index_t b, index_t h, index_t i, index_t j) {
+           return j <= starts[slot(b)] + i && before(b, h, i, j);
+         };
+       });
+       return true;
+     }},
     {"rope-missing",
      {"", "rotary positions forgotten", "q and k are not turned", "scores = q @ k.T",
       "scores = rotate(q) @ rotate(k).T", "turn q and k before the product"},

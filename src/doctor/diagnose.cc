@@ -56,6 +56,11 @@ bool is_evidence(const Suspect& suspect, index_t tried) {
          kBeyondChance + math::log(static_cast<double>(std::max<index_t>(1, tried))) / math::log(2);
 }
 
+bool is_single_evidence(const Suspect& suspect, const Search& search) {
+  return is_evidence(suspect, search.tried()) ||
+         (is_evidence(suspect, 1) && is_evidence(suspect, search.rivals(suspect)));
+}
+
 bool is_rounding_everywhere(const Examined& examined, const std::vector<RowIndex>& rows) {
   // A fault of a few rows lies within the wide bounds of narrow types too.
   return 2 * examined.wrong_rows.size() >= rows.size();
@@ -64,7 +69,7 @@ bool is_rounding_everywhere(const Examined& examined, const std::vector<RowIndex
 void find_causes(Search& search, const Examined& examined, const std::vector<RowIndex>& rows,
                  const DiagnoseOptions& options, Diagnosis& d) {
   std::vector<Suspect> causes = search.single_causes();
-  if (!causes.empty() && !is_evidence(causes.front(), search.tried())) {
+  if (!causes.empty() && !is_single_evidence(causes.front(), search)) {
     d.next.push_back(
         cause_of(causes.front()).name() +
         " would give these numbers too, but they are so few digits that some mistake "

@@ -15,6 +15,7 @@ struct Compared {
   const char* claim = "";
   index_t last = 0;                                         // along the last axis; 0 for lse
   double found = 0, expected = 0, tolerance = 0, size = 0;  // size: what expected is a sum of
+  std::size_t number = 0;  // of the row's numbers, counted in the order of `shown`
 };
 
 // A number further than this from the right one is wrong.
@@ -28,17 +29,22 @@ class Judge {
   Judge(const Claims& claims, std::optional<int> decimals, DType arithmetic)
       : claims_(claims), decimals_(decimals), arithmetic_(arithmetic) {}
 
-  // visit(Compared) for each claimed number of the row; stops where it returns false. `may_drop`:
-  // a claimed weight of 0 is passed over.
+  // visit(Compared) for each claimed number of the row (of out those that were computed); stops
+  // where it returns false. `may_drop`: a claimed weight of 0 is passed over.
   template <class Visit>
   void each(const RowNumbers& numbers, const RowIndex& at, bool may_drop,
             const Visit& visit) const {
     const auto [b, h, i] = at;
+    std::size_t number = 0;
+    const auto look = [&](Compared c) {
+      c.number = number++;
+      return visit(c);
+    };
     if (claims_.out.data != nullptr)
-      for (index_t d = 0; d < claims_.out.shape[3]; ++d) {
+      for (index_t d = 0; d < static_cast<index_t>(numbers.out.size()); ++d) {
         const std::size_t s = slot(d);
-        if (!visit(compared("out", d, claims_.out.load(b, h, i, d), claims_.out.dtype,
-                            numbers.out[s], numbers.out_error[s], numbers.out_size[s])))
+        if (!look(compared("out", d, claims_.out.load(b, h, i, d), claims_.out.dtype,
+                           numbers.out[s], numbers.out_error[s], numbers.out_size[s])))
           return;
       }
     if (claims_.weights.data != nullptr) {
@@ -49,9 +55,12 @@ class Judge {
       for (index_t j = 0; j < claims_.weights.shape[3]; ++j) {
         const std::size_t s = slot(j);
         const double found = claims_.weights.load(b, h, i, j);
-        if (may_drop && found == 0) continue;
-        if (!visit(compared("weights", j, found, claims_.weights.dtype, numbers.weights[s],
-                            numbers.weight_error[s], numbers.weights[s])))
+        if (may_drop && found == 0) {
+          ++number;
+          continue;
+        }
+        if (!look(compared("weights", j, found, claims_.weights.dtype, numbers.weights[s],
+                           numbers.weight_error[s], numbers.weights[s])))
           return;
       }
     }
@@ -60,22 +69,22 @@ class Judge {
       for (index_t j = 0; j < claims_.scores.shape[3]; ++j) {
         const std::size_t s = slot(j);
         if (numbers.visible[s] == 0) continue;
-        if (!visit(compared("scores", j, claims_.scores.load(b, h, i, j), claims_.scores.dtype,
-                            numbers.scores[s], numbers.score_error[s], numbers.scores[s])))
+        if (!look(compared("scores", j, claims_.scores.load(b, h, i, j), claims_.scores.dtype,
+                           numbers.scores[s], numbers.score_error[s], numbers.scores[s])))
           return;
       }
     }
     if (claims_.lse.data != nullptr &&
-        !visit(compared("lse", 0, claims_.lse.load(b, h, i), claims_.lse.dtype, numbers.lse,
-                        numbers.lse_error, numbers.lse)))
+        !look(compared("lse", 0, claims_.lse.load(b, h, i), claims_.lse.dtype, numbers.lse,
+                       numbers.lse_error, numbers.lse)))
       return;
     for (index_t e = 0; claims_.dq.data != nullptr && e < claims_.dq.shape[3]; ++e) {
       if (numbers.dq.empty()) {  // not known of this program: never its explanation
         visit(Compared{"dq", 0, 1, 0, 0, 1});
         return;
       }
-      if (!visit(compared("dq", e, claims_.dq.load(b, h, i, e), claims_.dq.dtype,
-                          numbers.dq[slot(e)], numbers.dq_error[slot(e)], numbers.dq[slot(e)])))
+      if (!look(compared("dq", e, claims_.dq.load(b, h, i, e), claims_.dq.dtype,
+                         numbers.dq[slot(e)], numbers.dq_error[slot(e)], numbers.dq[slot(e)])))
         return;
     }
   }

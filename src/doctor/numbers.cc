@@ -16,12 +16,17 @@ Place found_at(const Misread& misread, const Place& wanted, const Place& extents
     case Order::hdl:
       flat = (h * size + d) * length + l;
       break;
+    case Order::ldh:
+      flat = (l * size + d) * heads + h;
+      break;
   }
   switch (misread.stored) {
     case Order::hld:
       return {flat / size / length, flat / size % length, flat % size};
     case Order::lhd:
       return {flat / size % heads, flat / size / heads, flat % size};
+    case Order::ldh:
+      return {flat % heads, flat / heads / size, flat / heads % size};
     case Order::hdl:
       break;
   }
@@ -45,6 +50,13 @@ const double* Numbers::head(index_t b, index_t h) const {
 const double* Numbers::row(index_t b, const Place& at, const Misread& misread, double* to) const {
   if (misread.is_right()) return row(b, at.h, at.l);
   const Place extents{tensor_.shape[1], tensor_.shape[2], tensor_.shape[3]};
+  if (misread.read == Order::ldh) {
+    for (index_t d = 0; d < extents.d; ++d) {
+      const index_t column = d * extents.h + at.h;  // of all heads' columns side by side
+      to[d] = row(b, column / extents.d, at.l)[column % extents.d];
+    }
+    return to;
+  }
   if (misread.read != Order::hdl && misread.stored != Order::hdl) {
     const Place from = found_at(misread, {at.h, at.l, 0}, extents);
     return row(b, from.h, from.l);

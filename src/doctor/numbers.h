@@ -14,9 +14,10 @@ namespace glasshead::doctor {
 inline std::size_t slot(index_t n) { return static_cast<std::size_t>(n); }
 
 // Axes of one batch entry from the slowest to the fastest in memory: heads, length, size.
-enum class Order : std::uint8_t { hld, lhd, hdl };
+enum class Order : std::uint8_t { hld, lhd, hdl, ldh };
 
-// Stored in one order, read as if it were another. hdl is mistaken for hld alone, or the reverse.
+// Stored in one order, read as if it were another. hdl is mistaken for hld alone, or the reverse;
+// ldh is what lhd is mistaken for.
 struct Misread {
   Order stored = Order::hld, read = Order::hld;
   bool is_right() const { return stored == read; }

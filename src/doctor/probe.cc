@@ -15,7 +15,7 @@ using namespace doctor;
 namespace {
 
 // So many rows of the probe are compared to find out which mistakes are alike.
-constexpr double kWork = 2e7;
+constexpr double kWork = 5e6;
 
 Tensor<float, 4> normals(const std::array<index_t, 4>& shape, std::uint64_t seed,
                          std::uint64_t stream, double factor) {
@@ -32,10 +32,11 @@ struct Print {
   std::vector<Shown> numbers;
 };
 
-double apart(const Print& a, const Print& b) {
+// The largest distance of two; once it is above `enough`, some such distance.
+double apart(const Print& a, const Print& b, double enough) {
   double most = 0;
   if (a.numbers.size() != b.numbers.size()) return std::numeric_limits<double>::infinity();
-  for (std::size_t n = 0; n < a.numbers.size(); ++n)
+  for (std::size_t n = 0; n < a.numbers.size() && !(most > enough); ++n)
     most = std::max(most, distance(a.numbers[n].expected, b.numbers[n].expected,
                                    a.numbers[n].tolerance + b.numbers[n].tolerance));
   return most;
@@ -70,7 +71,8 @@ void find_alike(const std::vector<Print>& prints, Probe& probe) {
     std::vector<std::string> group{prints[a].name};
     for (std::size_t b = a + 1; b < prints.size(); ++b) {
       if (is_grouped[b]) continue;
-      const double distance_ab = apart(prints[a], prints[b]);
+      const double distance_ab =
+          apart(prints[a], prints[b], std::max(kClose, probe.least_distance));
       if (distance_ab > kClose) {
         probe.least_distance = std::min(probe.least_distance, distance_ab);
         continue;

@@ -80,7 +80,8 @@ struct Program {
 
   std::optional<Rotary> rotary;
   bool turns_q = true, turns_k = true, turns_v = false;
-  index_t query_offset = 0;  // of the queries' positions, for rotary positions alone
+  index_t query_offset = 0;           // of the queries' positions, for rotary positions alone
+  std::vector<index_t> query_starts;  // by batch entry, for the same; empty: as the options say
 
   CapPlace cap_place = CapPlace::after_scale;
   double bias_factor = 1;

@@ -22,6 +22,30 @@ double in_f32(double x) {
 
 double positive_expm1(double x) { return math::expm1(std::min(x, 700.0)); }
 
+// The nearest number of f16. By splitting (T. J. Dekker 1971): which of two equally near ones it
+// takes is left open, as is the order of the sums that this stands for.
+double in_f16(double x) {
+  const double size = std::fabs(x);
+  if (!(size < 65520)) return std::isnan(x) ? x : x > 0 ? kInf : -kInf;
+  if (size < 0x1p-14) return (x + 0x1.8p28) - 0x1.8p28;  // a multiple of 2^-24
+  const double c = x * (0x1p42 + 1);
+  return c - (c - x);
+}
+
+void add_value(double w, const double* __restrict v, index_t n, double* __restrict out,
+               double* __restrict size) {
+  for (index_t d = 0; d < n; ++d) {
+    const double term = w * v[d];
+    out[d] += term;
+    size[d] += std::fabs(term);
+  }
+}
+
+void add_distance(double factor, const double* __restrict v, const double* __restrict centre,
+                  index_t n, double* __restrict sum) {
+  for (index_t d = 0; d < n; ++d) sum[d] += factor * std::fabs(v[d] - centre[d]);
+}
+
 }  // namespace
 
 double half_ulp(DType type) {
@@ -79,10 +103,10 @@ const RowNumbers& Runner::row(const RowIndex& wanted) {
 const RowNumbers& Runner::computed(const RowIndex& at) {
   RowNumbers& to = numbers_;
   to.weights.assign(slot(shape_.kv_len), 0);
-  to.out.assign(slot(program_.d_v()), 0);
+  to.out.assign(slot(columns_), 0);
   to.weight_error.assign(slot(shape_.kv_len), 0);
-  to.out_error.assign(slot(program_.d_v()), 0);
-  to.out_size.assign(slot(program_.d_v()), 0);
+  to.out_error.assign(slot(columns_), 0);
+  to.out_size.assign(slot(columns_), 0);
   to.lse_error = 0;
   to.dq.clear();
   to.dq_error.clear();
@@ -274,7 +298,7 @@ void Runner::weight_errors(const Scored& scored, double max, RowNumbers& to) {
 }
 
 void Runner::sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to) {
-  const index_t d_v = program_.d_v(), n = shape_.kv_len;
+  const index_t n = shape_.kv_len;
   double total = 0, mean = 0, keys = 0;
   bool reads_poison = false;
   for (index_t j = 0; j < n; ++j) {
@@ -283,65 +307,71 @@ void Runner::sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to
     if (w == 0) {
       if (!program_.reads_hidden_values || scored.visible[s] != 0) continue;
       const double* hidden = value(at, j);
-      for (index_t d = 0; d < d_v; ++d) reads_poison = reads_poison || !std::isfinite(hidden[d]);
+      for (index_t d = 0; d < columns_; ++d)
+        reads_poison = reads_poison || !std::isfinite(hidden[d]);
       continue;
     }
-    const double* v = value(at, j);
     total += w;
     ++keys;
     mean += w * (scored.included[s] != 0 ? scored.scores[s] : 0);
-    for (index_t d = 0; d < d_v; ++d) {
-      to.out[slot(d)] += w * v[d];
-      to.out_size[slot(d)] += std::fabs(w * v[d]);
-    }
+    add_value(w, value(at, j), columns_, to.out.data(), to.out_size.data());
   }
-  if (program_.accumulates_f16) {
-    std::fill(to.out.begin(), to.out.end(), 0.0);
-    double most = 0;
-    for (const double w : to.weights) most = std::max(most, w);
-    for (index_t j = 0; j < n; ++j) {
-      if (to.weights[slot(j)] == 0) continue;
-      const double* v = value(at, j);
-      for (index_t d = 0; d < d_v; ++d) {
-        double& sum = to.out[slot(d)];
-        sum = widen(narrow_to_f16(sum + to.weights[slot(j)] / most * v[d]));
-      }
-    }
-    for (double& x : to.out) x *= most;
-  }
+  if (program_.accumulates_f16) sum_in_f16(at, to);
   // A common factor of all weights moves out by a multiple of itself alone: weights that add to 1
   // are compared by how far each value is from out.
   const bool is_average = std::fabs(total - 1) < 1e-3 && !program_.accumulates_f16;
-  std::vector<double> spread(slot(d_v)), common(slot(d_v));
-  for (index_t j = 0; j < n; ++j) {
-    const std::size_t s = slot(j);
-    const double w = to.weights[s];
-    if (w == 0) continue;
-    const double* v = value(at, j);
-    const double moved =
-        narrow_ > 0 ? w * (positive_expm1(scored.error[s] + 16 * u_)) : to.weight_error[s];
-    const double noise = narrow_ > 0 ? w * noise_[s] : 0;
-    const double lean = narrow_ > 0 && scored.included[s] != 0 ? w * (scored.scores[s] - mean) : 0;
-    for (index_t d = 0; d < d_v; ++d) {
-      const std::size_t e = slot(d);
-      const double away = is_average ? v[d] - to.out[e] : v[d];
-      to.out_error[e] += std::fabs(moved * away);
-      if (narrow_ == 0) continue;
-      const double of_weight = narrow_ * w * v[d];
-      spread[e] += noise * noise * away * away + 4 * of_weight * of_weight;
-      common[e] += lean * away;
-    }
-  }
-  for (index_t d = 0; d < d_v; ++d) {
-    const std::size_t e = slot(d);
+  value_errors(at, scored, is_average, mean, to);
+  for (std::size_t e = 0; e < slot(columns_); ++e) {
     to.out_error[e] += u_ * (keys + 24) * to.out_size[e];
-    if (narrow_ > 0)
-      to.out_error[e] += kNoise * std::sqrt(spread[e]) +
-                         2 * narrow_ * (std::fabs(common[e]) + std::fabs(to.out[e]));
     if (program_.accumulates_f16)
       to.out_error[e] += half_ulp(DType::f16) * 4 * std::sqrt(keys + 4) * to.out_size[e];
     if (reads_poison || scored.is_poisoned) to.out[e] = kNan;
   }
+}
+
+void Runner::sum_in_f16(const RowIndex& at, RowNumbers& to) {
+  std::fill(to.out.begin(), to.out.end(), 0.0);
+  double most = 0;
+  for (const double w : to.weights) most = std::max(most, w);
+  for (index_t j = 0; j < shape_.kv_len; ++j) {
+    const double w = to.weights[slot(j)] / most;
+    if (w == 0) continue;
+    const double* v = value(at, j);
+    for (index_t d = 0; d < columns_; ++d) {
+      double& sum = to.out[slot(d)];
+      sum = in_f16(sum + w * v[d]);
+    }
+  }
+  for (double& x : to.out) x *= most;
+}
+
+// What errors of the weights and roundings of the products do to out.
+void Runner::value_errors(const RowIndex& at, const Scored& scored, bool is_average, double mean,
+                          RowNumbers& to) {
+  std::vector<double> centre(slot(columns_), 0), spread(slot(columns_)), common(slot(columns_));
+  if (is_average) centre = to.out;
+  for (index_t j = 0; j < shape_.kv_len; ++j) {
+    const std::size_t s = slot(j);
+    const double w = to.weights[s];
+    if (w == 0) continue;
+    const double* v = value(at, j);
+    if (narrow_ == 0) {
+      add_distance(std::fabs(to.weight_error[s]), v, centre.data(), columns_, to.out_error.data());
+      continue;
+    }
+    const double moved = w * positive_expm1(scored.error[s] + 16 * u_);
+    const double noise = w * noise_[s];
+    const double lean = scored.included[s] != 0 ? w * (scored.scores[s] - mean) : 0;
+    add_distance(std::fabs(moved), v, centre.data(), columns_, to.out_error.data());
+    for (std::size_t e = 0; e < slot(columns_); ++e) {
+      const double away = v[e] - centre[e], of_weight = narrow_ * w * v[e];
+      spread[e] += noise * noise * away * away + 4 * of_weight * of_weight;
+      common[e] += lean * away;
+    }
+  }
+  for (std::size_t e = 0; narrow_ > 0 && e < slot(columns_); ++e)
+    to.out_error[e] +=
+        kNoise * std::sqrt(spread[e]) + 2 * narrow_ * (std::fabs(common[e]) + std::fabs(to.out[e]));
 }
 
 }  // namespace glasshead::doctor

@@ -2,7 +2,9 @@
 // number.
 //
 // Distances, with u half the distance from 1 to the next number of f32 (of f64 for f64), at worst:
-//   score   E = u ((d_k + 4) |scale| sum_e |q_e k_e| + 8 |s| + 3 |bias|), for any order of sums
+//   score   E = u ((d_k + 4) |scale| sum_e |q_e k_e| + 8 |s| + 3 |bias|), for any order of sums;
+//           with rotary positions |q||k| joins the sum, and so does what f32 angles lose, which
+//           grows with the positions
 //   weight  t = E + u (m - s) + 8 u;   tau = sum_j w_j t_j
 //           |change of w| <= w (e^(t + tau) - 1 + 8 u)
 //   out     sum_j w_j (e^(t_j + tau) - 1) |v_j - out| + (keys + 24) u sum_j |w_j v_j|
@@ -14,6 +16,7 @@
 // and in full the one that all keys share, that of the scale.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -48,7 +51,8 @@ double largest(DType type);
 
 class Runner {
  public:
-  explicit Runner(const Program& program);
+  // `columns`: of out only so many are computed (all of them where there are gradients).
+  explicit Runner(const Program& program, index_t columns = std::numeric_limits<index_t>::max());
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -75,6 +79,8 @@ class Runner {
   index_t kv_head(index_t h) const;
   index_t kv_row(index_t h, index_t j) const;
   void turn(double* x, index_t position);
+  index_t query_position(index_t b, index_t i) const;
+  double product_of_lengths() const;
   void softmax(const RowIndex& at, Scored& scored, RowNumbers& to);
   void tile_weights(const Scored& scored, double sum, RowNumbers& to) const;
   double lse_of(const Scored& scored, double max, double sum) const;
@@ -90,9 +96,13 @@ class Runner {
   ScoreGradients score_gradients(const RowIndex& at);
   void query_gradient(const RowIndex& at, RowNumbers& to);
   void sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to);
+  void sum_in_f16(const RowIndex& at, RowNumbers& to);
+  void value_errors(const RowIndex& at, const Scored& scored, bool is_average, double mean,
+                    RowNumbers& to);
 
   Program program_;
   PairShape shape_;
+  index_t columns_;
   MaskPlan plan_;
   BiasPlan bias_;
   Pairs pairs_;
@@ -100,6 +110,7 @@ class Runner {
   double u_ = 0, narrow_ = 0;  // of sums; of what is stored, 0 where that is as wide
   nn::Rope rope_;
   std::map<index_t, nn::RopeTable> turns_;  // by position
+  double turn_ = 0;  // an angle's error in u, per position: that of the second pair, in f32 tables
   std::vector<double> query_, key_, value_;
   std::vector<std::uint8_t> flags_;
   std::vector<double> matrix_;  // weights of one head, where softmax or out runs across rows

@@ -55,9 +55,10 @@ double stored(double x, DType arithmetic) {
 
 }  // namespace
 
-Runner::Runner(const Program& program)
+Runner::Runner(const Program& program, index_t columns)
     : program_(program),
       shape_(program.pairs()),
+      columns_(program.d_out != nullptr ? program.d_v() : std::min(columns, program.d_v())),
       plan_(plan_options(program), shape_),
       bias_(program.options, shape_),
       u_(half_ulp(program.arithmetic == DType::f64 ? DType::f64 : DType::f32)),
@@ -74,6 +75,11 @@ Runner::Runner(const Program& program)
     };
   for (const Bias::Term& term : program_.options.bias.terms())
     has_dense_bias_ = has_dense_bias_ || std::holds_alternative<Bias::Dense>(term);
+  if (program_.rotary && program_.d_k() > 0)
+    turn_ =
+        2 * math::pow(program_.rotary->base,
+                      -2 / static_cast<double>(program_.rotary->size == 0 ? program_.d_k()
+                                                                          : program_.rotary->size));
   const auto most = slot(std::max({program_.d_k(), program_.d_v(), program_.q->extent(3)}));
   query_.resize(most);
   key_.resize(most);
@@ -101,6 +107,23 @@ index_t Runner::kv_row(index_t h, index_t j) const {
   if (program_.grouping == Grouping::keys_tiled)
     return (j * group + h / program_.kv_heads()) % shape_.kv_len;
   return j;
+}
+
+index_t Runner::query_position(index_t b, index_t i) const {
+  const index_t at =
+      program_.query_starts.empty() ? plan_.position(i) : program_.query_starts[slot(b)] + i;
+  return at + program_.query_offset;
+}
+
+// |q| |k| of the row's query and the key that was turned last: what a pair of coordinates loses to
+// rounding when it turns goes with the length of the pair, not with one coordinate of it.
+double Runner::product_of_lengths() const {
+  double q = 0, k = 0;
+  for (std::size_t e = 0; e < slot(program_.d_k()); ++e) {
+    q += query_[e] * query_[e];
+    k += key_[e] * key_[e];
+  }
+  return std::sqrt(q * k);
 }
 
 void Runner::turn(double* x, index_t position) {
@@ -149,7 +172,7 @@ double Runner::product(const RowIndex& at, index_t j, const double* query, doubl
     const double* other = program_.q->row(at.b, {at.h, j, 0}, program_.q_order, key_.data());
     if (program_.rotary && program_.turns_q) {
       if (other != key_.data()) std::copy_n(other, d_k, key_.data());
-      turn(key_.data(), plan_.position(j) + program_.query_offset);
+      turn(key_.data(), query_position(at.b, j));
       other = key_.data();
     }
     sums = multiply(query, other, d_k);
@@ -214,12 +237,12 @@ void Runner::score(const RowIndex& at, Scored& to) {
   } else {
     query = program_.q->row(at.b, {at.h, at.i, 0}, program_.q_order, query_.data());
     if (query != query_.data()) std::copy_n(query, program_.d_k(), query_.data());
-    if (program_.rotary && program_.turns_q)
-      turn(query_.data(), plan_.position(at.i) + program_.query_offset);
+    if (program_.rotary && program_.turns_q) turn(query_.data(), query_position(at.b, at.i));
   }
   const double scale = program_.scale, cap = program_.options.softcap;
   const bool has_cap = cap > 0;
   const double value = program_.hidden_value;
+  const auto position = static_cast<double>(query_position(at.b, at.i));
   see(at, to);
   for (index_t j = 0; j < n; ++j) {
     const std::size_t s = slot(j);
@@ -238,10 +261,13 @@ void Runner::score(const RowIndex& at, Scored& to) {
     }
     double size = 0;
     const double raw = product(at, j, query_.data(), size);
+    if (program_.rotary) size += product_of_lengths();
     to.size[s] = std::fabs(scale) * size;
     double x = has_cap && program_.cap_place == CapPlace::before_scale ? capped(raw, cap) * scale
                                                                        : raw * scale;
     double error = u_ * (static_cast<double>(program_.d_k() + 4) * to.size[s] + 8 * std::fabs(x));
+    if (program_.rotary)
+      error += u_ * turn_ * (std::fabs(position) + static_cast<double>(j)) * to.size[s];
     if (has_cap && program_.cap_place == CapPlace::after_scale) x = capped(x, cap);
     x = biased(at, j, x, error);
     if (has_cap &&

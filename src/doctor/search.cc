@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <set>
+#include <memory>
 
 #include "base/math.h"
 #include "doctor/fit.h"
@@ -12,6 +12,7 @@ namespace glasshead::doctor {
 namespace {
 
 constexpr std::size_t kScreened = 8;  // rows that a suspect must pass before all are compared
+constexpr index_t kFirstColumns = 8;  // of out, in the first of them
 
 bool is_same(const RowIndex& a, const RowIndex& b) {
   return a.b == b.b && a.h == b.h && a.i == b.i;
@@ -29,20 +30,14 @@ void add_once(std::vector<std::string>& list, const std::string& id) {
   if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
 }
 
-// Bits: each number that tells the two apart adds the logarithm of how far, in tolerances. Weights
-// of a row add to 1, so the one that says most follows from the others.
-double bits_apart(const std::vector<Shown>& a, const std::vector<Shown>& b) {
-  constexpr double kMostBits = 20;  // of one number
-  double bits = 0, most = 0;
-  for (std::size_t n = 0; n < std::min(a.size(), b.size()); ++n) {
-    const double far = distance(a[n].expected, b[n].expected, a[n].tolerance + b[n].tolerance);
-    if (!(far > kClose)) continue;
-    const double of_number =
-        std::isfinite(far) ? std::min(kMostBits, math::log(far) / math::log(2)) : kMostBits;
-    bits += of_number;
-    if (a[n].is_weight) most = std::max(most, of_number);
-  }
-  return bits - most;
+// Bits of evidence in one number: the logarithm of how much further it is from the right one than
+// from the suspect's. A quarter of a tolerance is near; where decimals were printed, all of it.
+double bits_of(double from_right, double from_suspect, bool is_printed) {
+  constexpr double kMostBits = 20;
+  if (!(from_right > kWrong)) return 0;
+  const double near = std::max(from_suspect, is_printed ? 1 : 0.25);
+  if (!std::isfinite(from_right)) return kMostBits;
+  return std::clamp(math::log(from_right / near) / math::log(2), 0.0, kMostBits);
 }
 
 bool is_better(const Suspect& a, const Suspect& b) {
@@ -81,16 +76,30 @@ Search::Search(const Subject& subject, const Judge& judge, const std::vector<Row
   for (const RowIndex& row : spread(others, kScreened - screen_.size())) screen_.push_back(row);
 }
 
-double Search::misfit(const Program& program, const std::vector<RowIndex>& rows) {
-  Runner runner(program);
-  double worst = 0;
-  for (const RowIndex& row : rows) {
-    worst = std::max(worst, judge_.misfit(runner.row(row), row, program.may_drop, kClose));
+// The largest distance on the rows of the screen; stops above kClose. The first is looked at in a
+// few columns before it is in all.
+double Search::misfit_of_screen(const Program& program) {
+  const auto of_row = [&](Runner& runner, const RowIndex& row) {
+    return judge_.misfit(runner.row(row), row, program.may_drop, kClose);
+  };
+  if (program.d_v() > 2 * kFirstColumns && program.d_out == nullptr) {
+    Runner narrow(program, kFirstColumns);
+    const double worst = of_row(narrow, screen_.front());
     if (worst > kClose) return worst;
   }
-  // Keys' gradients take every row: they are looked at where all rows are.
-  if (&rows != &rows_ || !judge_.has_key_claims()) return worst;
+  Runner runner(program);
+  double worst = 0;
+  for (const RowIndex& row : screen_) {
+    worst = std::max(worst, of_row(runner, row));
+    if (worst > kClose) return worst;
+  }
+  return worst;
+}
+
+// The same of dk and dv, for which every row is needed.
+double Search::key_misfit(Runner& runner, const Program& program) {
   if (!program.has_gradients()) return 2 * kClose;
+  double worst = 0;
   for (index_t b = 0; b < program.q->extent(0); ++b)
     for (index_t g = 0; g < program.kv_heads(); ++g) {
       judge_.each_key(runner.key_gradients(b, g), b, g, [&](const Compared& c, index_t) {
@@ -109,12 +118,11 @@ bool Search::survives(Suspect& suspect) {
     return false;
   }
   const Claims& claims = judge_.claims();
-  if ((claims.dq.data != nullptr || judge_.has_key_claims()) &&
-      !suspect.program.has_gradients()) {
+  if ((claims.dq.data != nullptr || judge_.has_key_claims()) && !suspect.program.has_gradients()) {
     if (suspect.made.size() == 1) add_once(without_gradients_, suspect.made.front().fault->id);
     return false;
   }
-  return misfit(suspect.program, screen_) <= kClose;
+  return misfit_of_screen(suspect.program) <= kClose;
 }
 
 // In how many numbers of dk and dv two programs differ.
@@ -137,22 +145,87 @@ index_t Search::key_telling(Runner& right, Runner& wrong) {
   return count;
 }
 
+namespace {
+
+// A suspect while all rows go by.
+struct Hearing {
+  explicit Hearing(Suspect* of) : suspect(of), runner(of->program) {}
+  Suspect* suspect;
+  Runner runner;
+  bool is_alive = true;
+  // Of a type's rounding: what is wrong, in its tolerances, and whether it goes with the number;
+  // whether the type loses more than a rounding somewhere.
+  double count = 0, left = 0, with_number = 0, numbers = 0;
+  bool loses_more = false;
+
+  // A row, of which the right program expects these numbers.
+  void hear(const Judge& judge, const RowIndex& row, const std::vector<Shown>& expected) {
+    double of_weights = 0;  // they add to 1: the one that says most follows from the others
+    judge.each(runner.row(row), row, suspect->program.may_drop, [&](const Compared& c) {
+      const double far = distance(c.found, c.expected, c.tolerance);
+      suspect->worst = std::max(suspect->worst, far);
+      if (suspect->worst > kClose || c.number >= expected.size()) return false;
+      const Shown& right = expected[c.number];
+      const double from_right = distance(c.found, right.expected, right.tolerance);
+      const double bits = bits_of(from_right, far, judge.decimals().has_value());
+      suspect->telling += from_right > kWrong ? 1 : 0;
+      suspect->evidence += bits;
+      if (right.is_weight) of_weights = std::max(of_weights, bits);
+      if (suspect->is_rounding() && from_right > kWrong) hear_leftover(c, right.expected);
+      return true;
+    });
+    suspect->evidence -= of_weights;
+    is_alive = suspect->worst <= kClose;
+  }
+
+ private:
+  // `right`: the number without any rounding.
+  void hear_leftover(const Compared& c, double right) {
+    if (!std::isfinite(c.found) || !std::isfinite(right)) return;
+    const double r = (c.found - right) / c.tolerance, x = right / c.tolerance;
+    count += 1;
+    left += r * r;
+    with_number += r * x;
+    numbers += x * x;
+    if (distance(c.expected, right, c.tolerance) > kWrong) loses_more = true;
+  }
+
+ public:
+  // Roundings are as large as their type makes them and point anywhere. What is much smaller is
+  // another type's, and what goes with the number itself is a factor.
+  bool looks_like_rounding() const {
+    constexpr double kFewest = 16, kSmallest = 0.01, kMostAlike = 0.5;
+    if (loses_more) return true;
+    return count >= kFewest && left >= kSmallest * kSmallest * count &&
+           std::fabs(with_number) <= kMostAlike * std::sqrt(left * numbers);
+  }
+};
+
+}  // namespace
+
 // Compares survivors on all rows, and counts what tells them from the right program.
 std::vector<Suspect> Search::settle(std::vector<Suspect> suspects) {
+  std::vector<std::unique_ptr<Hearing>> hearings;
+  for (Suspect& suspect : suspects) hearings.push_back(std::make_unique<Hearing>(&suspect));
+  Runner right(subject_.right);
+  for (const RowIndex& row : rows_) {
+    std::vector<Shown> expected;
+    for (const auto& hearing : hearings) {
+      if (!hearing->is_alive) continue;
+      if (expected.empty()) expected = shown(judge_, right.row(row), row);
+      hearing->hear(judge_, row, expected);
+    }
+  }
   std::vector<Suspect> left;
   bool one_fits = false;
-  for (Suspect& suspect : suspects) {
-    suspect.worst = misfit(suspect.program, rows_);
-    if (suspect.worst > kClose) continue;
-    Runner right(subject_.right), wrong(suspect.program);
-    for (const RowIndex& row : rows_) {
-      const std::vector<Shown> theirs = shown(judge_, wrong.row(row), row);
-      const std::vector<Shown> expected = shown(judge_, right.row(row), row);
-      suspect.telling += count_differing(expected, theirs);
-      suspect.evidence += bits_apart(expected, theirs);
-    }
+  for (const auto& hearing : hearings) {
+    Suspect& suspect = *hearing->suspect;
+    if (!hearing->is_alive) continue;
+    if (suspect.is_rounding() && !hearing->looks_like_rounding()) continue;
     if (judge_.has_key_claims()) {
-      const index_t of_keys = key_telling(right, wrong);
+      suspect.worst = std::max(suspect.worst, key_misfit(hearing->runner, suspect.program));
+      if (suspect.worst > kClose) continue;
+      const index_t of_keys = key_telling(right, hearing->runner);
       suspect.telling += of_keys;
       suspect.evidence += 2 * static_cast<double>(of_keys);  // more than four tolerances each
     }
@@ -245,6 +318,23 @@ std::vector<Suspect> Search::rounding_causes() {
   std::vector<Suspect> causes = settle(std::move(survivors));
   if (causes.size() > 1) causes.resize(1);  // wider bounds hold all that narrower ones do
   return causes;
+}
+
+index_t Search::rivals(const Suspect& suspect) const {
+  const index_t most = 2 * suspect.telling + 2;
+  Runner right(subject_.right);
+  std::vector<std::vector<Shown>> expected;
+  for (const RowIndex& row : rows_) expected.push_back(shown(judge_, right.row(row), row));
+  index_t count = 0;
+  for (const Suspect& single : singles_) {
+    if (single.is_rounding() || is_too_wide(single.program)) continue;
+    Runner wrong(single.program);
+    index_t differing = 0;
+    for (std::size_t n = 0; n < rows_.size() && differing <= most; ++n)
+      differing += count_differing(expected[n], shown(judge_, wrong.row(rows_[n]), rows_[n]));
+    if (differing <= most) ++count;
+  }
+  return std::max<index_t>(1, count);
 }
 
 std::vector<std::string> invisible(const Subject& subject, const Judge& judge,

@@ -21,7 +21,7 @@ struct Suspect {
   std::vector<Made> made;  // one, or two
   Program program;
   double worst = 0;     // in tolerances, over the rows it was compared on
-  index_t telling = 0;  // numbers that differ from the right program's
+  index_t telling = 0;  // wrong numbers that it explains
   double evidence = 0;  // bits: how unlikely it is that a wrong guess gives those numbers
   bool is_rounding() const {
     return std::any_of(made.begin(), made.end(),
@@ -50,13 +50,17 @@ class Search {
   std::vector<Suspect> pair_causes();
   std::vector<Suspect> rounding_causes();
 
+  // How many mistakes set at most about as many numbers apart from the right ones as this suspect:
+  // what changes little has few rivals that could fit by chance, for others change far more.
+  index_t rivals(const Suspect& suspect) const;
+
   index_t tried() const { return tried_; }
   const std::vector<std::string>& not_tried() const { return not_tried_; }  // too wide, by id
   const std::vector<std::string>& without_gradients() const { return without_gradients_; }
 
  private:
-  // The largest distance on these rows; stops above kClose.
-  double misfit(const Program& program, const std::vector<RowIndex>& rows);
+  double misfit_of_screen(const Program& program);
+  double key_misfit(Runner& runner, const Program& program);
   index_t key_telling(Runner& right, Runner& wrong);
   bool survives(Suspect& suspect);
   std::vector<Suspect> settle(std::vector<Suspect> suspects);
