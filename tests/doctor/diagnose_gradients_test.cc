@@ -1,8 +1,11 @@
 // Gradients: right ones are right, and mistakes of the backward pass are told from those of the
 // forward pass.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
-#include "diagnose_inputs.h"
+#include "base/random.h"
+#include "glasshead/diagnose.h"
 
 namespace glasshead::doctor {
 namespace {
