@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/math.h"
 #include "doctor/examine.h"
+#include "doctor/relation.h"
 #include "doctor/search.h"
 
 namespace glasshead {
@@ -140,10 +141,11 @@ Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
     for (const std::string& id : search.without_gradients()) text += " " + id;
     d.not_tried.push_back(std::move(text));
   }
-  if (d.verdict == DiagnosisVerdict::unexplained)
-    d.next.emplace_back(
-        "run your code on inputs made for the purpose: glasshead doctor --probe DIR "
-        "with your shapes");
+  if (d.verdict != DiagnosisVerdict::unexplained) return d;
+  for (std::string& text : relations(subject, judge, rows)) d.pattern.push_back(std::move(text));
+  d.next.emplace_back(
+      "run your code on inputs made for the purpose: glasshead doctor --probe DIR "
+      "with your shapes");
   return d;
 }
 

@@ -120,6 +120,12 @@ std::string doctors_page() {
             wire::markdown_escape(words.done) + " | " + code_cell(words.cause) + " | " +
             code_cell(words.fix_code) + ": " + wire::markdown_escape(words.fix) + " |\n";
   }
+  text +=
+      "\nNot among them, since q, k and v are taken as they are after their projections and out as "
+      "it is before the next one:\n"
+      "`projection-bias-missing` and `out-projection-missing`. That every row of a head is off by "
+      "one vector, as where v's\nbias is lost, is said; k's bias shifts a row's scores alike, so "
+      "that lse alone shows its loss.\n";
   return text;
 }
 

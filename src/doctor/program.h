@@ -123,7 +123,9 @@ struct Program {
     return d_out != nullptr && product == Product::queries_keys && !swaps_axes &&
            q_order.is_right() && k_order.is_right() && v_order.is_right() && out_order.is_right() &&
            axis == Axis::row && !is_twice && !transposes_weights && !rotary &&
-           tiling == Tiling::none && hiding == Hiding::select && !accumulates_f16;
+           (tiling == Tiling::none || tiling == Tiling::tail_ignored ||
+            tiling == Tiling::tail_zero) &&
+           hiding == Hiding::select && !accumulates_f16;
   }
   // Needs the scores of a whole head, or more, for one row.
   bool is_matrix_wide() const {

@@ -271,9 +271,12 @@ std::vector<Suspect> Search::single_causes() {
     has_cap = has_cap || id.starts_with("softcap-");
     survivors.push_back(single);
   }
-  if (!has_scale && survivors.empty()) add_fitted(survivors, "scale-other");
-  if (!has_cap && survivors.empty()) add_fitted(survivors, "softcap-other");
-  return settle(std::move(survivors));
+  std::vector<Suspect> causes = settle(std::move(survivors));
+  if (!causes.empty()) return causes;
+  std::vector<Suspect> fitted;
+  if (!has_scale) add_fitted(fitted, "scale-other");
+  if (!has_cap && fitted.empty()) add_fitted(fitted, "softcap-other");
+  return settle(std::move(fitted));
 }
 
 std::vector<Suspect> Search::pair_causes() {

@@ -82,6 +82,14 @@ TEST(DiagnoseGradients, a_mask_forgotten_in_both_passes_is_named) {
   EXPECT_EQ(first(b.diagnosed()), "mask-ignored") << diagnosis_text(b.diagnosed());
 }
 
+TEST(DiagnoseGradients, keys_of_a_partial_tile_that_both_passes_ignore_are_named) {
+  Backward b;
+  AttentionOptions without_tail = b.options;  // 14 keys in tiles of 8
+  without_tail.mask = b.options.mask & Mask::key_lengths({8});
+  b.run(without_tail, b.d_out);
+  EXPECT_EQ(first(b.diagnosed()), "tile-tail-ignored:8") << diagnosis_text(b.diagnosed());
+}
+
 TEST(DiagnoseGradients, one_head_where_the_sum_over_heads_is_due_is_named) {
   Backward b;
   b.run(b.options, b.d_out);

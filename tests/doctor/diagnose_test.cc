@@ -74,6 +74,41 @@ TEST(Diagnose, locates_what_no_mistake_explains_and_names_nothing) {
       << joined(d.proven);
 }
 
+// F48: the bias of v's projection is lost. q, k and v come after it, so that no mistake is named.
+TEST(Diagnose, sees_one_vector_that_every_row_is_off_by_and_a_factor_of_all) {
+  const ProbeShape shape{1, 2, 2, 12, 9, 8, 3};
+  const Probe probe = make_probe(shape);
+  const AttentionCase attention{probe.q, probe.k, probe.v, {}, {}, {}};
+  const Subject subject(attention, DType::f32);
+  const Written right = written(subject.right, shape);
+  Written shifted = written(subject.right, shape), larger = written(subject.right, shape);
+  for (index_t n = 0; n < right.out.size(); ++n) {
+    shifted.out.data()[n] += 0.25F * static_cast<float>(n % 3 + 1);
+    larger.out.data()[n] *= 1.0625F;
+  }
+  const Diagnosis of_shifted = diagnose(attention, shifted.claims(false), {.tries_pairs = false});
+  EXPECT_TRUE(has(of_shifted.pattern,
+                  "every row of a head is off by the same vector: a bias of "
+                  "v's projection, lost or added"))
+      << diagnosis_text(of_shifted);
+  const Diagnosis of_larger = diagnose(attention, larger.claims(false), {.tries_pairs = false});
+  EXPECT_TRUE(of_larger.causes.empty()) << diagnosis_text(of_larger);
+  EXPECT_NE(joined(of_larger.pattern).find("every out looked at is 1.0625 times the right one"),
+            std::string::npos)
+      << diagnosis_text(of_larger);
+}
+
+// Errors that all point away from 0 are no rounding, however wide f16's bounds are.
+TEST(Diagnose, takes_a_small_factor_for_no_rounding) {
+  const ProbeShape shape{1, 2, 2, 12, 300, 8, 16};
+  const Probe probe = make_probe(shape);
+  const AttentionCase attention{probe.q, probe.k, probe.v, {}, {}, {}};
+  Written theirs = written(Subject(attention, DType::f32).right, shape);
+  for (index_t n = 0; n < theirs.out.size(); ++n) theirs.out.data()[n] *= 1.0005F;
+  const Diagnosis d = diagnose(attention, theirs.claims(false), {.tries_pairs = false});
+  EXPECT_EQ(d.verdict, DiagnosisVerdict::unexplained) << diagnosis_text(d);
+}
+
 TEST(Diagnose, says_what_an_input_can_not_tell_apart) {
   // One query and keys all alike: no mistake in the scores can show.
   const ProbeShape shape{1, 1, 1, 1, 3, 2, 2};
