@@ -1,5 +1,6 @@
 #include "doctor/catalogue.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "doctor/mistakes.h"
@@ -12,6 +13,11 @@ std::vector<const Fault*> catalogue() {
        {score_faults(), bias_faults(), mask_faults(), mask_part_faults(), softmax_faults(),
         layout_faults(), position_faults(), tile_faults(), gradient_faults()})
     for (const Fault& fault : part) all.push_back(&fault);
+  // It shows only where hidden places hold NaN or inf, and then it is the first to think of.
+  const auto at = std::find_if(all.begin(), all.end(), [](const Fault* fault) {
+    return std::string_view(fault->id) == "hidden-read";
+  });
+  std::rotate(all.begin(), at, at + 1);
   return all;
 }
 

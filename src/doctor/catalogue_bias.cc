@@ -1,5 +1,6 @@
 // Mistakes in what is added to the scores.
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/math.h"
@@ -19,6 +20,24 @@ bool edit_alibi(Program& p, void (*change)(Bias::Alibi&)) {
       is_found = true;
     }
   return is_found;
+}
+
+constexpr double kLowest = -3.4e38;  // f32's lowest, -3.4028e38, or nearly
+
+bool has_lowest(const Program& p) {
+  for (const Bias::Term& term : p.options.bias.terms()) {
+    const auto* dense = std::get_if<Bias::Dense>(&term);
+    if (dense == nullptr) continue;
+    const auto [batch, heads, q_len, kv_len] = p.pairs();
+    for (index_t b = 0; b < batch; ++b)
+      for (index_t h = 0; h < heads; ++h)
+        for (index_t i = 0; i < q_len; ++i) {
+          const BroadcastRow row = broadcast_row(dense->values, b, h, i);
+          for (index_t j = 0; j < kv_len; ++j)
+            if (std::isfinite(row.load(j)) && row.load(j) <= kLowest) return true;
+        }
+  }
+  return false;
 }
 
 double power_of_two(double x) { return math::pow(2, x); }
@@ -141,6 +160,15 @@ const Fault kFaults[] = {
            is_found = true;
          }
        return is_found;
+     }},
+    {"lowest-as-hidden",
+     {"", "the lowest float taken for -inf",
+      "keys with the type's lowest number to add are left out; a row of them is empty, not uniform",
+      "if (mask[j] <= lowest) continue;", "s = s + mask", "finite numbers are added, -inf hides"},
+     [](const Program& p) { return once(has_lowest(p)); },
+     [](Program& p, const Choice&) {
+       p.hidden_from = kLowest;
+       return has_lowest(p);
      }},
     {"mask-as-boolean",
      {"RULE", "additive mask read as booleans",

@@ -32,13 +32,14 @@ enum class Product : std::uint8_t { queries_keys, keys_queries, untransposed };
 enum class Grouping : std::uint8_t { adjacent, tiled, first, keys_interleaved, keys_tiled };
 enum class CapPlace : std::uint8_t { after_scale, before_scale, after_bias, after_mask };
 enum class Hiding : std::uint8_t {
-  select,      // hidden keys are left out
-  after,       // weights are set to 0 after softmax
-  multiplied,  // scores times 0 or 1
-  numbered,    // 0 or 1 added to the scores
-  set,         // hidden scores are `hidden_value`
-  added,       // `hidden_value` is added to hidden scores
-  scaled       // the same before the scale
+  select,         // hidden keys are left out
+  after,          // weights are set to 0 after softmax
+  multiplied,     // scores times 0 or 1
+  numbered,       // 0 or 1 added to the scores
+  set,            // hidden scores are `hidden_value`
+  added,          // `hidden_value` is added to hidden scores
+  scaled,         // the same before the scale
+  times_infinity  // (1 - mask) * -inf: 0 * inf is NaN
 };
 enum class EmptyRule : std::uint8_t { zero, uniform, nan };
 enum class Axis : std::uint8_t { row, columns, whole, heads, none };
@@ -87,6 +88,7 @@ struct Program {
   double bias_factor = 1;
   index_t bias_shift = 0;
   bool is_bias_transposed = false, is_bias_of_first_head = false, does_bias_hide = true;
+  double hidden_from = -std::numeric_limits<double>::infinity();  // a bias this low hides too
 
   std::vector<PairEdit> pair_edits;
   Hiding hiding = Hiding::select;

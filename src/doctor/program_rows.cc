@@ -22,6 +22,14 @@ double in_f32(double x) {
 
 double positive_expm1(double x) { return math::expm1(std::min(x, 700.0)); }
 
+// What a weight of `w` can change by when its score moves by kNoise times `noise`, in the same
+// unit: weights stay between 0 and 1.
+double moved_weight(double w, double noise) {
+  constexpr double kSmall = 0.02;  // within 4 % of linear
+  const double by = noise < kSmall ? noise : positive_expm1(kNoise * noise) / kNoise;
+  return std::min(std::fabs(w) * by, 1.0);
+}
+
 // The nearest number of f16. By splitting (T. J. Dekker 1971): which of two equally near ones it
 // takes is left open, as is the order of the sums that this stands for.
 double in_f16(double x) {
@@ -275,7 +283,8 @@ void Runner::weight_errors(const Scored& scored, double max, RowNumbers& to) {
       const double root = std::sqrt(static_cast<double>(program_.d_k()));
       noise = narrow_ * (2 * scored.size[j] / root + 2 * std::fabs(scored.scores[j]) + 3 +
                          std::max(0.0, max - scored.scores[j]));
-      spread += to.weights[j] * to.weights[j] * noise * noise;
+      const double moved = moved_weight(to.weights[j], noise);
+      spread += moved * moved;
       common += to.weights[j] * scored.scores[j];
     }
     if (to.weights[j] > 0) tau += to.weights[j] * at_worst(j);
@@ -290,17 +299,19 @@ void Runner::weight_errors(const Scored& scored, double max, RowNumbers& to) {
     }
     to.weight_error[j] = w * (positive_expm1(at_worst(j) + tau) + (8 + count) * u_);
     if (narrow_ > 0)
-      to.weight_error[j] +=
-          w * (kNoise * noise_[j] + own + 2 * narrow_ * std::fabs(scored.scores[j] - common));
+      to.weight_error[j] += kNoise * moved_weight(w, noise_[j]) +
+                            w * (own + 2 * narrow_ * std::fabs(scored.scores[j] - common));
   }
-  to.lse_error = tau + u_ * (24 + count + 2 * std::fabs(to.lse)) + kNoise * std::sqrt(spread) +
+  to.lse_error = tau + u_ * (24 + count + 2 * std::fabs(to.lse)) +
+                 math::log1p(kNoise * std::sqrt(spread)) +
                  narrow_ * (2 * std::fabs(common) + std::fabs(to.lse) + 3);
 }
 
 void Runner::sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to) {
   const index_t n = shape_.kv_len;
   double total = 0, mean = 0, keys = 0;
-  bool reads_poison = false;
+  std::vector<char> is_poisoned;  // by column: 0 * NaN is NaN where the NaN is
+  if (program_.reads_hidden_values) is_poisoned.assign(slot(columns_), 0);
   for (index_t j = 0; j < n; ++j) {
     const std::size_t s = slot(j);
     const double w = to.weights[s];
@@ -308,7 +319,7 @@ void Runner::sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to
       if (!program_.reads_hidden_values || scored.visible[s] != 0) continue;
       const double* hidden = value(at, j);
       for (index_t d = 0; d < columns_; ++d)
-        reads_poison = reads_poison || !std::isfinite(hidden[d]);
+        if (!std::isfinite(hidden[d])) is_poisoned[slot(d)] = 1;
       continue;
     }
     total += w;
@@ -321,11 +332,36 @@ void Runner::sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to
   // are compared by how far each value is from out.
   const bool is_average = std::fabs(total - 1) < 1e-3 && !program_.accumulates_f16;
   value_errors(at, scored, is_average, mean, to);
+  if (is_average && program_.axis == Axis::row && !program_.is_matrix_wide())
+    keep_within(at, scored, to);
   for (std::size_t e = 0; e < slot(columns_); ++e) {
     to.out_error[e] += u_ * (keys + 24) * to.out_size[e];
     if (program_.accumulates_f16)
       to.out_error[e] += half_ulp(DType::f16) * 4 * std::sqrt(keys + 4) * to.out_size[e];
-    if (reads_poison || scored.is_poisoned) to.out[e] = kNan;
+    if (scored.is_poisoned || (!is_poisoned.empty() && is_poisoned[e] != 0)) to.out[e] = kNan;
+  }
+}
+
+// However wrong the weights, they add to 1: out stays among the values that the row sees.
+void Runner::keep_within(const RowIndex& at, const Scored& scored, RowNumbers& to) {
+  bool is_wide = false;  // else there is nothing to keep in
+  for (std::size_t e = 0; e < slot(columns_); ++e)
+    is_wide = is_wide || !(to.out_error[e] < to.out_size[e] / 16);
+  if (!is_wide) return;
+  const double none = program_.options.sinks.empty() ? kInf : 0;  // a sink pulls towards 0
+  std::vector<double> low(slot(columns_), none), high(slot(columns_), -none);
+  for (index_t j = 0; j < shape_.kv_len; ++j) {
+    if (scored.included[slot(j)] == 0) continue;
+    const double* v = value(at, j);
+    for (std::size_t e = 0; e < slot(columns_); ++e) {
+      low[e] = std::min(low[e], v[e]);
+      high[e] = std::max(high[e], v[e]);
+    }
+  }
+  for (std::size_t e = 0; e < slot(columns_); ++e) {
+    const double most = std::max(high[e] - to.out[e], to.out[e] - low[e]) +
+                        8 * narrow_ * std::max(std::fabs(low[e]), std::fabs(high[e]));
+    if (most < to.out_error[e]) to.out_error[e] = most;
   }
 }
 
@@ -360,7 +396,7 @@ void Runner::value_errors(const RowIndex& at, const Scored& scored, bool is_aver
       continue;
     }
     const double moved = w * positive_expm1(scored.error[s] + 16 * u_);
-    const double noise = w * noise_[s];
+    const double noise = program_.axis == Axis::none ? noise_[s] : moved_weight(w, noise_[s]);
     const double lean = scored.included[s] != 0 ? w * (scored.scores[s] - mean) : 0;
     add_distance(std::fabs(moved), v, centre.data(), columns_, to.out_error.data());
     for (std::size_t e = 0; e < slot(columns_); ++e) {

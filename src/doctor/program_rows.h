@@ -13,7 +13,8 @@
 // or f16, with its own u, sums are kept in f32 but every intermediate may be stored narrow. Its
 // roundings are many and independent, so at worst is far from what happens: four root mean squares
 // of them are taken (a rounding is uniform in +-u, so that is seven of its standard deviations),
-// and in full the one that all keys share, that of the scale.
+// and in full the one that all keys share, that of the scale. A score that moves by x changes its
+// weight by e^x - 1 times, not by x. out is at most as far off as the values that the row sees.
 #pragma once
 
 #include <limits>
@@ -96,6 +97,7 @@ class Runner {
   ScoreGradients score_gradients(const RowIndex& at);
   void query_gradient(const RowIndex& at, RowNumbers& to);
   void sum_values(const RowIndex& at, const Scored& scored, RowNumbers& to);
+  void keep_within(const RowIndex& at, const Scored& scored, RowNumbers& to);
   void sum_in_f16(const RowIndex& at, RowNumbers& to);
   void value_errors(const RowIndex& at, const Scored& scored, bool is_average, double mean,
                     RowNumbers& to);
@@ -107,7 +109,8 @@ class Runner {
   BiasPlan bias_;
   Pairs pairs_;
   bool has_dense_bias_ = false;
-  double u_ = 0, narrow_ = 0;  // of sums; of what is stored, 0 where that is as wide
+  bool is_given_bias_ = false;  // by one table alone
+  double u_ = 0, narrow_ = 0;   // of sums; of what is stored, 0 where that is as wide
   nn::Rope rope_;
   std::map<index_t, nn::RopeTable> turns_;  // by position
   double turn_ = 0;  // an angle's error in u, per position: that of the second pair, in f32 tables

@@ -49,7 +49,7 @@ double capped(double score, double cap) { return cap * math::tanh(score / cap); 
 
 // Rounded to f32 where the program computes in it.
 double stored(double x, DType arithmetic) {
-  if (arithmetic == DType::f64 || !(std::fabs(x) < 3.4e38)) return x;
+  if (arithmetic == DType::f64 || !(std::fabs(x) <= largest(DType::f32))) return x;
   return static_cast<double>(static_cast<float>(x));
 }
 
@@ -75,6 +75,7 @@ Runner::Runner(const Program& program, index_t columns)
     };
   for (const Bias::Term& term : program_.options.bias.terms())
     has_dense_bias_ = has_dense_bias_ || std::holds_alternative<Bias::Dense>(term);
+  is_given_bias_ = has_dense_bias_ && program_.options.bias.terms().size() == 1;
   if (program_.rotary && program_.d_k() > 0)
     turn_ =
         2 * math::pow(program_.rotary->base,
@@ -201,12 +202,16 @@ double Runner::biased(const RowIndex& at, index_t j, double score, double& error
   if (program_.is_bias_transposed) std::swap(i, from);
   const index_t h = program_.is_bias_of_first_head ? 0 : at.h;
   double bias = bias_.at<double>(at.b, h, i, from);
-  if (bias == -kInf) {
+  if (bias == -kInf || bias <= program_.hidden_from) {
     if (program_.hiding != Hiding::select || !program_.does_bias_hide) return score;
     return -kInf;
   }
   bias *= program_.bias_factor;
-  error += u_ * 3 * std::fabs(bias);
+  // Numbers that were given are what they are; computed ones are rounded. Where they are so large
+  // that no score is left beside them, equal ones stay equal.
+  constexpr double kHuge = 1e30;
+  if (!is_given_bias_ || (program_.bias_factor != 1 && std::fabs(bias) < kHuge))
+    error += u_ * 3 * std::fabs(bias);
   return added(score, bias, error);
 }
 
@@ -274,6 +279,7 @@ void Runner::score(const RowIndex& at, Scored& to) {
         (program_.cap_place == CapPlace::after_bias || program_.cap_place == CapPlace::after_mask))
       x = capped(x, cap);
     if (program_.hiding == Hiding::numbered && is_visible) x += 1;
+    if (program_.hiding == Hiding::times_infinity) to.is_poisoned = true;
     if (!is_visible) {
       if (program_.hiding == Hiding::multiplied) x = 0;
       if (program_.hiding == Hiding::set) x = value;

@@ -299,7 +299,17 @@ class Gradients(Specimens):
         self.named("gradient-heads-not-summed", x, claims, files={"d-out": d_out})
 
 
-class Right(unittest.TestCase):
+class Right(Specimens):
+    def test_scores_that_bf16_can_not_hold_apart(self):
+        q = np.array([[[[2272, 16]]]], np.float32)
+        k = np.array([[[[1, 0], [1, -0.4375]]]], np.float32)  # scores 2272 and 2265: in bf16 both are 2272
+        v = np.array([[[[1, -2], [3, 4]]]], np.float32)
+        out = np.array([[[[2, 1]]]], np.float32)
+        said = self.diagnosis((q, k, v), out, ("--scale", "1"), None, "bf16")
+        self.assertEqual(said["verdict"], "right", said["worst"])
+        said = self.diagnosis((q, k, v), out + np.float32(8), ("--scale", "1"), None, "bf16")
+        self.assertEqual(said["verdict"], "unexplained", said["worst"])  # no average of these values
+
     def test_right_outputs_are_called_right(self):
         with tempfile.TemporaryDirectory() as folder:
             for number, (text, call) in enumerate(right.outputs(seed=1, count=160)):

@@ -48,6 +48,16 @@ class Recorded(unittest.TestCase):
             self.among("hidden-read:keys-and-values", name, "--mask", ":mask")
         for name in ("ort-attention-hidden-nan-value", "jax-hidden-nan-value"):
             self.among("hidden-read:values", name, "--mask", ":mask")
+        said = self.diagnosis("ort-attention-hidden-nan-column", "--mask", ":mask")
+        self.assertEqual(self.names(said)[:2], ["hidden-read:values", "hidden-read:keys-and-values"])
+
+    def test_the_lowest_float_is_taken_for_minus_infinity(self):  # F08, F09, pytorch#110213
+        for name in ("ort-attention-lowest-row", "ort-attention-lowest-rows"):
+            said = self.diagnosis(name, "--bias", ":bias")
+            self.assertEqual(self.names(said), ["lowest-as-hidden", "mask-as-boolean:nonzero-hides"])
+
+    def test_a_mask_is_multiplied_by_minus_infinity(self):  # F11, onnx#8068
+        self.named("mask-times-inf", "onnx-mask-and-causal", "--causal", "--mask", ":mask")
 
     def test_a_hidden_key_beats_a_real_one_where_scores_are_large(self):  # F10, lattice#361
         self.named("mask-finite-added:-1e4", "ort-mha-hidden-keys", "--mask", ":mask")
@@ -87,6 +97,7 @@ class Recorded(unittest.TestCase):
 
     def test_a_query_beyond_f16(self):  # F36
         self.located("only query row 0", "ggml-f16-query-row", "--dtype", "f16")
+        self.diagnosis("ggml-f16-query")
 
     def test_each_record_says_where_it_is_from(self):
         files = sorted(path.stem for path in HERE.glob("*.safetensors"))
