@@ -41,10 +41,11 @@ Line timed(const std::string& name, const Run& run) {
   return line;
 }
 
-Line all_singles(std::uint64_t shapes) {
-  return timed("singles", [&](Count& count) {
+Line all_singles(std::uint64_t shapes, bool has_lse) {
+  return timed(has_lse ? "singles, out and lse" : "singles, out alone", [&](Count& count) {
     for (std::uint64_t n = 0; n < shapes; ++n)
-      count += try_singles(random_inputs(n), n + 1, [](const std::string&) { return true; });
+      count +=
+          try_singles(random_inputs(n), n + 1, has_lse, [](const std::string&) { return true; });
   });
 }
 
@@ -64,7 +65,7 @@ Line all_pairs(std::size_t every) {
 
 Line random_pairs(std::size_t of_each) {
   return timed("random pairs of five", [&](Count& count) {
-    for (const std::uint64_t shape : {3, 5, 6, 7, 8}) {
+    for (const std::uint64_t shape : {3U, 5U, 6U, 7U, 8U}) {
       const Pairing pairing(random_inputs(shape), 1);
       Draw draw(shape);
       const index_t before = count.made;
@@ -195,7 +196,8 @@ int run(int argc, char** argv) {
   }
   const auto is_wanted = [&](const char* name) { return wanted.empty() || has(wanted, name); };
   std::vector<Line> lines;
-  if (is_wanted("singles")) lines.push_back(all_singles(shapes));
+  if (is_wanted("singles"))
+    for (const bool has_lse : {true, false}) lines.push_back(all_singles(shapes, has_lse));
   if (is_wanted("pairs")) {
     lines.push_back(all_pairs(every));
     lines.push_back(random_pairs(std::max<std::size_t>(1, 100 / every)));

@@ -182,7 +182,7 @@ void Runner::softmax(const RowIndex& at, Scored& scored, RowNumbers& to) {
   const auto n = scored.scores.size();
   if (program_.tiling == Tiling::tail_ignored) {
     const index_t end = shape_.kv_len / program_.tile * program_.tile;
-    std::fill(scored.included.begin() + static_cast<std::ptrdiff_t>(end), scored.included.end(), char(0));
+    for (std::size_t j = slot(end); j < n; ++j) scored.included[j] = 0;
   }
   const bool has_sink = !program_.options.sinks.empty();
   const double sink = has_sink ? program_.options.sinks[slot(at.h)] : -kInf;

@@ -252,9 +252,8 @@ void Search::add_fitted(std::vector<Suspect>& suspects, const char* id) {
     (is_scale ? program.scale : program.options.softcap) = value;
     return program;
   };
-  const std::vector<RowIndex> rows(
-      screen_.begin(),
-      screen_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, screen_.size())));
+  std::vector<RowIndex> rows = screen_;
+  if (rows.size() > 3) rows.resize(3);
   const std::optional<double> value = fit_number(judge_, rows, make, known, is_scale);
   if (!value || *value == known) return;
   Suspect suspect{{{fault, {*value, number_name(*value)}}}, make(*value)};

@@ -20,7 +20,7 @@ TEST(DoctorTrials, every_mistake_is_named_or_known_to_be_alike) {
   Count all;
   for (std::uint64_t n = 0; n < 10; ++n) {
     const Inputs in = random_inputs(n);
-    all += try_singles(in, n + 1, [&](const std::string& name) {
+    all += try_singles(in, n + 1, n % 3 != 0, [&](const std::string& name) {
       return tried.insert(name.substr(0, name.find(':')) + (n % 2 == 0 ? "" : " again")).second;
     });
   }
