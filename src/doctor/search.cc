@@ -181,7 +181,11 @@ struct Hearing {
  private:
   // `right`: the number without any rounding.
   void hear_leftover(const Compared& c, double right) {
-    if (!std::isfinite(c.found) || !std::isfinite(right)) return;
+    if (!std::isfinite(right)) return;
+    if (!std::isfinite(c.found)) {  // beyond the type's largest number, as the suspect has it
+      loses_more = loses_more || c.found == c.expected;
+      return;
+    }
     const double r = (c.found - right) / c.tolerance, x = right / c.tolerance;
     count += 1;
     left += r * r;
