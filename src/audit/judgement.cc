@@ -1,0 +1,151 @@
+#include "audit/judgement.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/findings.h"
+#include "doctor/examine.h"
+#include "glasshead/diagnose.h"
+#include "wire/decimal.h"
+
+namespace glasshead::audits {
+namespace {
+
+using namespace doctor;
+
+constexpr double kJudgedWork = 1e8;     // products and sums: beyond it rows are sampled
+constexpr std::size_t kPlainRows = 64;  // rows that plain attention is measured on
+constexpr std::size_t kMostText = 160;  // characters of their error
+
+// The first line that says something, cut where it gets long.
+std::string first_line(const std::string& text) {
+  std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return "no reason given";
+  std::string line = text.substr(begin, text.find('\n', begin) - begin);
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+  if (line.size() > kMostText) {
+    std::size_t end = kMostText;  // between characters, not inside one
+    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
+    line = line.substr(0, end) + "...";
+  }
+  return line;
+}
+
+std::string first_wrong(const Entry& entry, index_t wrong, index_t numbers) {
+  return std::to_string(wrong) + " of " + std::to_string(numbers) + " numbers; out " +
+         index_text(entry.index) + " is " + wire::significant(entry.found, 6) + ", should be " +
+         wire::significant(entry.right, 6);
+}
+
+void find_mistakes(const AuditCall& call, const Claims& claims, bool looks_for_pairs,
+                   AuditRow& row) {
+  DiagnoseOptions options;
+  options.tries_pairs = looks_for_pairs;
+  const Diagnosis d =
+      diagnose({call.q, call.k, call.v, call.options, std::nullopt, {}}, claims, options);
+  for (const Cause& cause : d.causes)
+    if (!cause.is_close) row.mistakes.push_back(cause.name());
+}
+
+void judge_numbers(const AuditCall& call, const FileTensor& out, bool looks_for_pairs,
+                   AuditRow& row) {
+  Claims claims;
+  claims.out = out.view<4>("out");
+  const AttentionCase attention{call.q, call.k, call.v, call.options, std::nullopt, {}};
+  const Subject subject(attention, narrowest(attention, claims));
+  const std::vector<RowIndex> rows = rows_to_check(subject.right, kJudgedWork);
+  if (rows.empty()) return;
+  const Judge judge(claims, std::nullopt, subject.right.arithmetic);
+  const Examined examined = examine(subject, judge, rows, {});
+  if (examined.wrong == 0) {
+    std::vector<RowIndex> some;
+    const std::size_t step = (rows.size() + kPlainRows - 1) / kPlainRows;
+    for (std::size_t n = 0; n < rows.size(); n += step) some.push_back(rows[n]);
+    row.ulps = examined.worst_ulps;
+    row.plain_ulps = plain_ulps(subject, some);
+    return;
+  }
+  row.verdict = AuditVerdict::wrong;
+  row.text = first_wrong(examined.first_wrong, examined.wrong, examined.numbers);
+  if (work_of(call) <= kDiagnosedWork) find_mistakes(call, claims, looks_for_pairs, row);
+  if (row.mistakes.empty() && !examined.pattern.empty())
+    row.text += "; " + examined.pattern.front();
+}
+
+}  // namespace
+
+double work_of(const AuditCall& call) {
+  const auto& q = call.q.shape;
+  return static_cast<double>(q[0] * q[1] * q[2]) *
+         static_cast<double>(std::max<index_t>(1, call.k.shape[2])) *
+         static_cast<double>(call.k.shape[3] + call.v.shape[3]);
+}
+
+std::vector<std::string> unseen_mistakes(const AuditCall& call) {
+  const auto shape = call.out_shape();
+  FileTensor out = make_tensor(call.q.dtype, {shape.begin(), shape.end()});
+  attend(call.q, call.k, call.v, {out.bytes.data(), out.dtype, shape, row_major(shape)},
+         call.options);
+  Claims claims;
+  claims.out = out.view<4>("out");
+  return diagnose({call.q, call.k, call.v, call.options, std::nullopt, {}}, claims).blind;
+}
+
+void judge_answer(const AuditCall& call, const AuditAnswer& answer, bool looks_for_pairs,
+                  AuditRow& row) {
+  row.verdict = AuditVerdict::right;
+  switch (answer.kind) {
+    case Answered::refused:
+      row.verdict = AuditVerdict::refuses;
+      row.text = first_line(answer.text);
+      return;
+    case Answered::crashed:
+      row.verdict = AuditVerdict::crashes;
+      row.text = first_line(answer.text);
+      return;
+    case Answered::hung:
+      row.verdict = AuditVerdict::hangs;
+      row.text = first_line(answer.text);
+      return;
+    case Answered::out:
+      break;
+  }
+  const auto wanted = call.out_shape();
+  if (!std::equal(wanted.begin(), wanted.end(), answer.out.shape.begin(), answer.out.shape.end())) {
+    row.verdict = AuditVerdict::wrong;
+    row.text =
+        "out has shape " + shape_text(answer.out.shape) + ", should have " + shape_text(wanted);
+    return;
+  }
+  if (answer.out.dtype == DType::u8 || answer.out.dtype == DType::i64) {
+    row.verdict = AuditVerdict::wrong;
+    row.text =
+        std::string("out holds ") + name(answer.out.dtype) + ", should hold floating-point numbers";
+    return;
+  }
+  judge_numbers(call, answer.out, looks_for_pairs, row);
+}
+
+void judge_bits(const Shared& part, const FileTensor& first, const FileTensor& second,
+                AuditRow& row) {
+  const ConstTensor<4> a = first.view<4>("out"), b = second.view<4>("out");
+  index_t other = 0, numbers = 0;
+  double most = 0;
+  for (index_t n = 0; n < part.batch; ++n)
+    for (index_t h = 0; h < a.shape[1]; ++h)
+      for (index_t i = 0; i < part.rows; ++i)
+        for (index_t d = 0; d < a.shape[3]; ++d) {
+          const double x = a.load(part.b_first + n, h, part.i_first + i, d);
+          const double y = b.load(part.b_second + n, h, part.i_second + i, d);
+          ++numbers;
+          if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+          ++other;
+          most = std::max(most, in_ulps(std::fabs(x - y), std::fabs(x), a.dtype));
+        }
+  if (other == 0) return;
+  row.verdict = AuditVerdict::varies;
+  row.text = std::to_string(other) + " of " + std::to_string(numbers) +
+             " numbers have other bits, up to " + wire::significant(most, 2) + " ulp";
+}
+
+}  // namespace glasshead::audits
