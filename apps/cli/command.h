@@ -34,6 +34,7 @@ inline CLI::Validator one_of(const std::vector<std::string>& words) {
 extern const Command kTrace;       // trace.cc
 extern const Command kAttend;      // attend.cc
 extern const Command kDoctor;      // doctor.cc
+extern const Command kAudit;       // audit.cc
 extern const Command kWorksheet;   // worksheet.cc
 extern const Command kInspect;     // inspect.cc
 extern const Command kBench;       // bench.cc

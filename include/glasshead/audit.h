@@ -68,10 +68,11 @@ struct AuditCall {
 
 // What became of a call.
 enum class Answered : std::uint8_t {
-  out,      // numbers
-  refused,  // an error, in `text`
-  crashed,  // the process ended: `text` says how
-  hung      // it took longer than it was given
+  out,         // numbers
+  refused,     // an error, in `text`
+  crashed,     // the process ended: `text` says how
+  hung,        // it took longer than it was given
+  not_offered  // the call can't be put to it: `text` says why
 };
 struct AuditAnswer {
   Answered kind = Answered::out;

@@ -107,6 +107,10 @@ void judge_answer(const AuditCall& call, const AuditAnswer& answer, bool looks_f
       row.verdict = AuditVerdict::hangs;
       row.text = first_line(answer.text);
       return;
+    case Answered::not_offered:
+      row.verdict = AuditVerdict::not_offered;
+      row.text = first_line(answer.text);
+      return;
     case Answered::out:
       break;
   }
@@ -126,26 +130,33 @@ void judge_answer(const AuditCall& call, const AuditAnswer& answer, bool looks_f
   judge_numbers(call, answer.out, looks_for_pairs, row);
 }
 
-void judge_bits(const Shared& part, const FileTensor& first, const FileTensor& second,
-                AuditRow& row) {
+void judge_bits(const AuditCall& call, const Shared& part, const FileTensor& first,
+                const FileTensor& second, AuditRow& row) {
   const ConstTensor<4> a = first.view<4>("out"), b = second.view<4>("out");
+  // Results may be stored wider than what they come from.
+  const DType type = half_ulp(call.q.dtype) > half_ulp(a.dtype) ? call.q.dtype : a.dtype;
   index_t other = 0, numbers = 0;
   double most = 0;
   for (index_t n = 0; n < part.batch; ++n)
     for (index_t h = 0; h < a.shape[1]; ++h)
-      for (index_t i = 0; i < part.rows; ++i)
+      for (index_t i = 0; i < part.rows; ++i) {
+        double size = 0, apart = 0;
         for (index_t d = 0; d < a.shape[3]; ++d) {
           const double x = a.load(part.b_first + n, h, part.i_first + i, d);
           const double y = b.load(part.b_second + n, h, part.i_second + i, d);
           ++numbers;
+          size = std::max(size, std::fabs(x));
           if (x == y || (std::isnan(x) && std::isnan(y))) continue;
           ++other;
-          most = std::max(most, in_ulps(std::fabs(x - y), std::fabs(x), a.dtype));
+          apart = std::max(apart, std::fabs(x - y));
         }
+        most = std::max(most, in_ulps(apart, size, type));
+      }
   if (other == 0) return;
   row.verdict = AuditVerdict::varies;
   row.text = std::to_string(other) + " of " + std::to_string(numbers) +
-             " numbers have other bits, up to " + wire::significant(most, 2) + " ulp";
+             " numbers have other bits, up to " + wire::significant(most, 2) +
+             " ulp of their row's largest";
 }
 
 }  // namespace glasshead::audits

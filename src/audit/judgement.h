@@ -18,7 +18,7 @@ inline constexpr double kDiagnosedWork = 2e6;
 std::vector<std::string> unseen_mistakes(const AuditCall& call);
 
 // The verdict of two right answers that should share the bits of a part.
-void judge_bits(const Shared& part, const FileTensor& first, const FileTensor& second,
-                AuditRow& row);
+void judge_bits(const AuditCall& call, const Shared& part, const FileTensor& first,
+                const FileTensor& second, AuditRow& row);
 
 }  // namespace glasshead::audits

@@ -61,15 +61,20 @@ std::string AuditRun::Impl::missing(const Input& input) const {
 // Whether two inputs ask for the same things, in whatever shapes and types.
 bool is_alike(const Input& a, const Input& b) {
   const auto asks = [](const Input& x) {
-    return std::array<bool, 6>{x.hide != Hide::none, x.form != Form::boolean, x.causal.has_value(),
-                               x.window.has_value(), !x.key_lengths.empty(),  x.softcap > 0};
+    return std::array<int, 7>{static_cast<int>(x.dtype),
+                              x.hide != Hide::none,
+                              x.form != Form::boolean,
+                              x.causal.has_value(),
+                              x.window.has_value(),
+                              !x.key_lengths.empty(),
+                              x.softcap > 0};
   };
   return asks(a) == asks(b);
 }
 
 // Right answers to inputs of the same kind speak against mistakes that would have shown in them:
-// those that fewest speak against stay. (All may be contradicted where a fault is one of this shape
-// alone.)
+// those that fewest speak against stay. A mistake that alone explains another answer is taken. (All
+// may be contradicted where a fault is one of this shape alone.)
 void AuditRun::Impl::rule_out(const Input& input, AuditRow& row) {
   std::vector<std::size_t> against(row.mistakes.size(), 0);
   std::size_t witnesses = 0;
@@ -87,6 +92,11 @@ void AuditRun::Impl::rule_out(const Input& input, AuditRow& row) {
   std::vector<std::string> left;
   for (std::size_t m = 0; m < against.size(); ++m)
     if (against[m] == least && left.size() < kMostNamed) left.push_back(row.mistakes[m]);
+  // The only explanation of another answer explains this one, too.
+  for (const AuditRow& other : rows)
+    if (other.mistakes.size() == 1 &&
+        std::find(left.begin(), left.end(), other.mistakes.front()) != left.end())
+      left = {other.mistakes.front()};
   row.mistakes = std::move(left);
 }
 
@@ -210,7 +220,8 @@ void AuditRun::answer(AuditAnswer answer) {
     run.is_second = true;
     return;
   }
-  if (is_right && run.is_second) judge_bits(shared_part(input), run.first, answer.out, row);
+  if (is_right && run.is_second)
+    judge_bits(run.made.call, shared_part(input), run.first, answer.out, row);
   if (row.mistakes.size() > 1) run.rule_out(input, row);
   run.keep(row, answer);
   run.finish(std::move(row));

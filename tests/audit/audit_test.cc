@@ -239,7 +239,7 @@ TEST(Audit, OtherBitsInABatchVaryAndAreNotWrong) {
       options);
   const AuditRow& row = find(report, "same bits", "alone-as-in-a-batch-6x9");
   EXPECT_EQ(row.verdict, AuditVerdict::varies);
-  EXPECT_TRUE(row.text.starts_with("1 of 384 numbers have other bits, up to 1 ulp")) << row.text;
+  EXPECT_TRUE(row.text.starts_with("1 of 384 numbers have other bits, up to ")) << row.text;
   EXPECT_EQ(find(report, "same bits", "run-again-6x9").verdict, AuditVerdict::right);
   EXPECT_EQ(report.count(AuditVerdict::varies), 2);
   EXPECT_FALSE(report.has_faults());

@@ -1,0 +1,131 @@
+// glasshead audit: somebody's program, run on the inputs that implementations get wrong.
+#include "glasshead/audit.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "cli/audit_child.h"
+#include "cli/command.h"
+#include "cli/values.h"
+
+namespace glasshead::cli {
+namespace {
+
+struct AuditArgs {
+  std::vector<std::string> command;
+  std::string takes = "all", groups, folder, subject, seconds, seed;
+  bool serves = false, is_json = false;
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  for (const std::string_view word : split_at_commas(text))
+    if (!word.empty()) words.emplace_back(word);
+  return words;
+}
+
+std::vector<Feature> read_features(const std::string& text, std::vector<Problem>& problems) {
+  const std::vector<Feature> all = all_features();
+  if (text == "all") return all;
+  if (text == "none") return {};
+  std::vector<Feature> taken;
+  for (const std::string& word : words_of(text)) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](Feature f) { return word == name(f); });
+    if (found != all.end()) {
+      taken.push_back(*found);
+      continue;
+    }
+    std::string known;
+    for (const Feature feature : all) known += std::string(", ") + name(feature);
+    problems.push_back({"--takes", "found '" + word + "'; all, none or some of" + known.substr(1) +
+                                       " are possible"});
+  }
+  return taken;
+}
+
+int run(const AuditArgs& args) {
+  std::vector<Problem> problems;
+  AuditOptions options;
+  options.takes = read_features(args.takes, problems);
+  // Files are dense.
+  std::erase(options.takes, Feature::strides);
+  options.groups = words_of(args.groups);
+  options.folder = args.folder;
+  ChildOptions child{args.command, args.serves};
+  if (!args.seconds.empty()) {
+    const std::optional<double> seconds = parse_number(args.seconds);
+    if (seconds && *seconds > 0 && *seconds < 1e6)
+      child.seconds = *seconds;
+    else
+      problems.push_back({"--timeout", "found '" + args.seconds + "'; seconds above 0 are needed"});
+  }
+  if (!args.seed.empty()) {
+    const std::optional<std::uint64_t> seed = parse_seed(args.seed);
+    if (seed)
+      options.seed = *seed;
+    else
+      problems.push_back({"--seed", "found '" + args.seed + "'; a whole number is needed"});
+  }
+  if (args.command.empty())
+    problems.push_back({"COMMAND", "missing; the program to audit stands at the end, after --"});
+  options.subject = args.subject;
+  for (std::size_t n = 0; n < args.command.size() && args.subject.empty(); ++n)
+    options.subject += (n > 0 ? " " : "") + args.command[n];
+  if (!problems.empty()) throw OptionError("audit", std::move(problems));
+  AuditRun audit(options);
+  if (!args.folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(args.folder, error);
+    if (error) throw IoError("audit", {{"--failing", args.folder + ": " + error.message()}});
+  }
+  AuditChild theirs(child);
+  while (const AuditCall* call = audit.next()) audit.answer(theirs.ask(*call));
+  const AuditReport report = audit.report();
+  write_result("", args.is_json ? audit_json(report) + "\n" : audit_text(report));
+  return report.has_faults() ? 1 : 0;
+}
+
+void add(CLI::App& command, int& exit_code) {
+  auto args = std::make_shared<AuditArgs>();
+  command.add_option(
+      "COMMAND", args->command,
+      "After --: the program that computes attention. {in} and {out} in its arguments, or two "
+      "arguments at their end, are the .safetensors files that it reads and writes");
+  command.add_flag("--serve", args->serves,
+                   "Start it once: each line on its stdin is IN, a tab, OUT; it answers \"ok\" or "
+                   "\"refused WHY\"");
+  const auto text = [&](const char* flag, std::string& to, const char* type,
+                        const char* description) {
+    command.add_option(flag, to, description)->type_name(type);
+  };
+  text("--takes", args->takes, "LIST",
+       "What it knows beside q, k, v: all, none, or some of mask, bias, causal-start, causal-end, "
+       "window, "
+       "key-lengths, scale, softcap, grouped-heads, other-d-v, f64, bf16, f16, threads, without "
+       "spaces (default all)");
+  text("--groups", args->groups, "LIST", "Only these groups of inputs, \"shapes,empty rows\"");
+  text("--timeout", args->seconds, "S", "Seconds that it has for an answer (default 20)");
+  text("--seed", args->seed, "N", "Of the random numbers (default 1)");
+  text("--failing", args->folder, "DIR",
+       "Write the smallest failing input of each fault to this folder");
+  text("--name", args->subject, "NAME", "What the report calls it (default: the command)");
+  command.add_flag("--json", args->is_json, "Write the report as JSON");
+  command.callback([args, &exit_code] { exit_code = run(*args); });
+}
+
+}  // namespace
+
+const Command kAudit{"audit",
+                     "Run somebody's attention on the inputs that implementations get wrong",
+                     "# a program that reads one .safetensors file and writes another\n"
+                     "glasshead audit --takes mask,causal-end -- python3 theirs.py\n"
+                     "# one process for all inputs, and the failing ones kept for the doctor\n"
+                     "glasshead audit --serve --failing failing -- python3 serve.py\n"
+                     "# a program that takes more than its files\n"
+                     "glasshead audit --takes none -- ./attention {in} {out} 8\n",
+                     add};
+
+}  // namespace glasshead::cli
