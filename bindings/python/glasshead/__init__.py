@@ -22,6 +22,7 @@ from ._attention import (
     top_weights,
     weight_maps,
 )
+from ._audit import AuditReport, AuditRow, audit
 from ._cache import KvCache
 from ._doctor import Cause, Diagnosis, Entry, NamedMistake, Probe, Rotary, RowReport, diagnose, make_probe
 from ._errors import Error, FormatError, IoError, OptionError, Problem, ShapeError
@@ -37,6 +38,8 @@ except PackageNotFoundError:  # imported from a build tree
 
 __all__ = [
     "AttendPlan",
+    "AuditReport",
+    "AuditRow",
     "Cause",
     "Context",
     "Diagnosis",
@@ -63,6 +66,7 @@ __all__ = [
     "alibi_slopes",
     "allowed_where",
     "attention_weights",
+    "audit",
     "cases",
     "check",
     "diagnose",

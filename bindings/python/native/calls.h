@@ -11,6 +11,7 @@ namespace glasshead::python {
 using PlanFacts = nb::typed<nb::dict, nb::str, nb::object>;
 PlanFacts told(const AttendPlan& plan);
 
+void add_audit(nb::module_& module);
 void add_calls(nb::module_& module);
 void add_cache(nb::module_& module);
 void add_trace(nb::module_& module);

@@ -99,4 +99,5 @@ NB_MODULE(_native, module) {
   python::add_cache(module);
   python::add_doctor(module);
   python::add_trace(module);
+  python::add_audit(module);
 }
