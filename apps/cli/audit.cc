@@ -46,12 +46,25 @@ std::vector<Feature> read_features(const std::string& text, std::vector<Problem>
   return taken;
 }
 
+void own(const AuditCall& call, const MutableTensor<4>& out) {
+  if (call.threads == 0) return attend(call.q, call.k, call.v, out, call.options);
+  ContextOptions options;
+  options.threads = call.threads;
+  attend(call.q, call.k, call.v, out, call.options, {}, Context(options));
+}
+
+AuditReport ask(const AuditOptions& options, const ChildOptions& child) {
+  AuditRun audit(options);
+  AuditChild theirs(child);
+  while (const AuditCall* call = audit.next()) audit.answer(theirs.ask(*call));
+  return audit.report();
+}
+
 int run(const AuditArgs& args) {
   std::vector<Problem> problems;
   AuditOptions options;
   options.takes = read_features(args.takes, problems);
-  // Files are dense.
-  std::erase(options.takes, Feature::strides);
+  if (!args.command.empty()) std::erase(options.takes, Feature::strides);  // files are dense
   options.groups = words_of(args.groups);
   options.folder = args.folder;
   ChildOptions child{args.command, args.serves};
@@ -69,21 +82,19 @@ int run(const AuditArgs& args) {
     else
       problems.push_back({"--seed", "found '" + args.seed + "'; a whole number is needed"});
   }
-  if (args.command.empty())
-    problems.push_back({"COMMAND", "missing; the program to audit stands at the end, after --"});
   options.subject = args.subject;
   for (std::size_t n = 0; n < args.command.size() && args.subject.empty(); ++n)
     options.subject += (n > 0 ? " " : "") + args.command[n];
+  if (options.subject.empty()) options.subject = "glasshead " GLASSHEAD_VERSION;
   if (!problems.empty()) throw OptionError("audit", std::move(problems));
-  AuditRun audit(options);
+  const AuditRun known(options);  // refuses before anything is started
   if (!args.folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(args.folder, error);
     if (error) throw IoError("audit", {{"--failing", args.folder + ": " + error.message()}});
   }
-  AuditChild theirs(child);
-  while (const AuditCall* call = audit.next()) audit.answer(theirs.ask(*call));
-  const AuditReport report = audit.report();
+  const AuditReport report =
+      args.command.empty() ? glasshead::audit(own, options) : ask(options, child);
   write_result("", args.is_json ? audit_json(report) + "\n" : audit_text(report));
   return report.has_faults() ? 1 : 0;
 }
@@ -93,7 +104,8 @@ void add(CLI::App& command, int& exit_code) {
   command.add_option(
       "COMMAND", args->command,
       "After --: the program that computes attention. {in} and {out} in its arguments, or two "
-      "arguments at their end, are the .safetensors files that it reads and writes");
+      "arguments at their end, are the .safetensors files that it reads and writes. Without it: "
+      "the library's own attention");
   command.add_flag("--serve", args->serves,
                    "Start it once: each line on its stdin is IN, a tab, OUT; it answers \"ok\" or "
                    "\"refused WHY\"");

@@ -195,6 +195,7 @@ AuditAnswer AuditChild::ask_running() {
   is_fresh_ = false;
   has_answered_ = true;
   if (heard == Heard::refused) return {Answered::refused, {}, said};
+  if (heard == Heard::not_offered) return {Answered::not_offered, {}, said};
   return answer_file();
 }
 
@@ -210,6 +211,10 @@ AuditChild::Heard AuditChild::hear(double seconds, std::string& said) {
       if (line == "refused" || line.starts_with("refused ")) {
         said = line.substr(std::min<std::size_t>(line.size(), 8));
         return Heard::refused;
+      }
+      if (line == "not offered" || line.starts_with("not offered ")) {
+        said = line.substr(std::min<std::size_t>(line.size(), 12));
+        return Heard::not_offered;
       }
     }
     pollfd waiting{from_, POLLIN, 0};

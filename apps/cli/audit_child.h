@@ -28,7 +28,7 @@ class AuditChild {
   AuditAnswer ask(const AuditCall& call);
 
  private:
-  enum class Heard { ok, refused, ended, nothing };
+  enum class Heard { ok, refused, not_offered, ended, nothing };
 
   void start(const std::vector<std::string>& arguments);
   bool has_ended(double seconds);  // waits so long for the process

@@ -274,10 +274,14 @@ void add_poison(Inputs& all) {
         all.push_back(std::move(input));
       }
   };
-  add("hidden-by-mask", [](Input& x) { x.hide = Hide::padding; });
+  add("hidden-by-mask", [](Input& x) {
+    x.hide = Hide::padding;
+    x.axes = "b11k";
+  });
   add("hidden-by-bias", [](Input& x) {
     x.hide = Hide::padding;
     x.form = Form::additive;
+    x.axes = "b11k";
   });
   add("after-the-last-query", [](Input& x) { x.causal = Align::start; });
   add("past-the-key-length", [](Input& x) { x.key_lengths = {5}; });
@@ -293,6 +297,7 @@ void add_poison(Inputs& all) {
                  .q = {-200, 0, 0},
                  .k = {100, 0, 0},
                  .hide = Hide::padding,
+                 .axes = "b11k",
                  .hidden_k = 0,
                  .hidden_v = 100});
   all.push_back({.group = "poison",

@@ -35,6 +35,8 @@ struct AuditRun::Impl {
     std::string command;
   };
   std::map<std::string, Failing> failing;
+  std::vector<std::vector<std::string>>
+      explaining;  // by rows: all mistakes that give their numbers
   std::map<std::size_t, std::vector<std::string>> unseen;  // by right rows, in which they hide
 
   bool takes(Feature feature) const {
@@ -43,7 +45,7 @@ struct AuditRun::Impl {
   std::string missing(const Input& input) const;
   AuditRow row_of(const Input& input) const;
   void rule_out(const Input& input, AuditRow& row);
-  void finish(AuditRow row);
+  void finish(AuditRow row, std::vector<std::string> mistakes);
   void keep(const AuditRow& row, const AuditAnswer& answer);
 };
 
@@ -72,9 +74,25 @@ bool is_alike(const Input& a, const Input& b) {
   return asks(a) == asks(b);
 }
 
+// Of the mistakes that explain an answer those stay that explain most of the wrong answers:
+// `explaining` has all of each row.
+void take_commonest(const std::vector<std::vector<std::string>>& explaining, AuditRow& row) {
+  if (row.mistakes.size() < 2) return;
+  std::vector<std::size_t> counts;
+  for (const std::string& mistake : row.mistakes)
+    counts.push_back(static_cast<std::size_t>(std::count_if(
+        explaining.begin(), explaining.end(),
+        [&](const auto& all) { return std::find(all.begin(), all.end(), mistake) != all.end(); })));
+  const std::size_t most = *std::max_element(counts.begin(), counts.end());
+  std::vector<std::string> left;
+  for (std::size_t m = 0; m < counts.size(); ++m)
+    if (counts[m] == most) left.push_back(row.mistakes[m]);
+  row.mistakes = std::move(left);
+}
+
 // Right answers to inputs of the same kind speak against mistakes that would have shown in them:
-// those that fewest speak against stay. A mistake that alone explains another answer is taken. (All
-// may be contradicted where a fault is one of this shape alone.)
+// those that fewest speak against stay. (All may be contradicted where a fault is one of this shape
+// alone.)
 void AuditRun::Impl::rule_out(const Input& input, AuditRow& row) {
   std::vector<std::size_t> against(row.mistakes.size(), 0);
   std::size_t witnesses = 0;
@@ -92,11 +110,6 @@ void AuditRun::Impl::rule_out(const Input& input, AuditRow& row) {
   std::vector<std::string> left;
   for (std::size_t m = 0; m < against.size(); ++m)
     if (against[m] == least && left.size() < kMostNamed) left.push_back(row.mistakes[m]);
-  // The only explanation of another answer explains this one, too.
-  for (const AuditRow& other : rows)
-    if (other.mistakes.size() == 1 &&
-        std::find(left.begin(), left.end(), other.mistakes.front()) != left.end())
-      left = {other.mistakes.front()};
   row.mistakes = std::move(left);
 }
 
@@ -107,7 +120,8 @@ AuditRow AuditRun::Impl::row_of(const Input& input) const {
   return row;
 }
 
-void AuditRun::Impl::finish(AuditRow row) {
+void AuditRun::Impl::finish(AuditRow row, std::vector<std::string> mistakes) {
+  explaining.push_back(std::move(mistakes));
   rows.push_back(std::move(row));
   ++at;
   is_second = false;
@@ -198,7 +212,7 @@ const AuditCall* AuditRun::next() {
     row.what = words(run.made.call);
     row.verdict = AuditVerdict::not_offered;
     row.text = missing;
-    run.finish(std::move(row));
+    run.finish(std::move(row), {});
   }
   return nullptr;
 }
@@ -222,14 +236,16 @@ void AuditRun::answer(AuditAnswer answer) {
   }
   if (is_right && run.is_second)
     judge_bits(run.made.call, shared_part(input), run.first, answer.out, row);
+  std::vector<std::string> all = row.mistakes;
   if (row.mistakes.size() > 1) run.rule_out(input, row);
   run.keep(row, answer);
-  run.finish(std::move(row));
+  run.finish(std::move(row), std::move(all));
 }
 
 AuditReport AuditRun::report() const {
   const Impl& run = *impl_;
   AuditReport report{run.options.subject, run.options.takes, run.options.seed, run.rows};
+  for (AuditRow& row : report.rows) take_commonest(run.explaining, row);
   for (const auto& [fault, kept] : run.failing) {
     AuditRow& row = report.rows[kept.row];
     row.file = run.options.folder + "/" + file_name(row);

@@ -102,9 +102,18 @@ class Audit(Case):
 
     def test_all_that_is_wrong_with_the_options_is_said_at_once(self):
         said = self.refused("audit", "--takes", "masks", "--timeout", "soon", "--seed", "x")
-        for flag in ("--takes", "--timeout", "--seed", "COMMAND"):
+        for flag in ("--takes", "--timeout", "--seed"):
             self.assertIn(f"audit: {flag}", said)
         self.assertIn("no group 'shape'", self.refused("audit", "--groups", "shape", "--", "true"))
+
+    def test_without_a_command_the_librarys_own_attention_is_audited(self):
+        rows = self.rows("--groups", "heads,layouts,poison")
+        self.assertEqual({row["verdict"] for row in rows.values()}, {"right"})
+
+    def test_what_a_program_can_not_be_asked_is_not_offered(self):
+        program = self.write("few.py", "import sys\nfor line in sys.stdin: print('not offered no time', flush=True)\n")
+        rows = self.rows("--serve", "--groups", "heads", "--", sys.executable, program)
+        self.assertEqual({(row["verdict"], row["text"]) for row in rows.values()}, {("not offered", "no time")})
 
     def test_the_temporary_files_are_removed(self):
         folder = self.path("tmp")
