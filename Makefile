@@ -1,7 +1,7 @@
 # Two commands: `make demo` builds and shows the main job; `make test` builds and passes every test.
 # Each first installs what is missing (Debian packages, by name; asks for root only then).
 .DELETE_ON_ERROR:
-.PHONY: help demo test build setup dev asan fuzz wasm python test-torch coverage format lint bench-compare clean
+.PHONY: help demo test build setup dev asan fuzz wasm python test-torch coverage format lint bench-compare audit-cards clean
 
 help:
 	@echo 'make demo      install what the command needs, build it alone, and trace attention on three tokens'
@@ -14,6 +14,7 @@ help:
 	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
 	@echo 'make coverage  line coverage of src/ as text'
 	@echo 'make bench-compare  speed, accuracy and memory against PyTorch and others (6.5 GB from PyPI); ARGS="--quick" for a try'
+	@echo 'make audit-cards    what an audit of PyTorch and the others finds: the report cards of docs/audit.md'
 	@echo 'make format    clang-format-19 on every source; make lint: clang-tidy-19'
 
 setup:
@@ -64,6 +65,9 @@ lint: setup
 
 bench-compare: setup
 	@tools/bench_compare.sh $(ARGS)
+
+audit-cards: setup
+	@tools/bench_compare.sh --audit $(ARGS)
 
 clean:
 	rm -rf build

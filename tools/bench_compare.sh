@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures against PyTorch, ONNX Runtime, OpenVINO, ggml and JAX: `tools/bench_compare.sh [options of bench/compare/compare.py]`.
+# Measures against PyTorch, ONNX Runtime, OpenVINO, ggml and JAX: `tools/bench_compare.sh [options of bench/compare/compare.py]`;
+# with --audit first it makes their report cards (bench/compare/audit.py) instead.
 # They come from PyPI, in the versions of bench/compare/requirements.txt, into an environment of their own (COMPARE_ENV, by
 # default build/compare-env, 6.5 GB; PYTHON makes it, 3.11 or newer).
 set -euo pipefail
@@ -13,6 +14,13 @@ if ! cmp -s "$wanted" "$environment/installed.txt"; then
   ${PYTHON:-python3} -m venv "$environment" || { echo 'on Debian: apt-get install python3-venv' >&2; exit 1; }
   "$environment/bin/pip" install --quiet --no-cache-dir --disable-pip-version-check -r "$wanted"
   cp "$wanted" "$environment/installed.txt"
+fi
+
+if [ "${1:-}" = --audit ]; then  # report cards instead of times
+  shift
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target glasshead_cli
+  exec "$environment/bin/python" bench/compare/audit.py "$@"
 fi
 
 cmake --preset bench >/dev/null

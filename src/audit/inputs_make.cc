@@ -12,7 +12,7 @@ namespace glasshead::audits {
 namespace {
 
 // Streams of random numbers; a second call's other numbers come from those after them.
-enum Stream : std::uint64_t { kQ, kK, kV, kMask, kBias, kStreams };
+constexpr std::uint64_t kQ = 0, kK = 1, kV = 2, kMask = 3, kBias = 4, kStreams = 5;
 
 std::size_t slot(index_t n) { return static_cast<std::size_t>(n); }
 
@@ -236,7 +236,7 @@ MadeCall make_call(const Input& input, std::uint64_t seed, bool is_second) {
   std::vector<bool> unseen;
   if (input.hidden_k || input.hidden_v) unseen = unseen_keys(input, call);
 
-  const auto tensor = [&](Stream stream, const std::array<index_t, 4>& shape,
+  const auto tensor = [&](std::uint64_t stream, const std::array<index_t, 4>& shape,
                           const Filling& filling, const std::optional<double>& poison) {
     const MutableTensor<4> view = room(shape, input.dtype, input.layout, made.storage);
     fill(view, [&](index_t b, index_t h, index_t l, index_t e) {

@@ -151,6 +151,11 @@ void add_masks(Inputs& all) {
                  .name = "lower-triangle",
                  .sizes = {1, 2, 2, 17, 17, 8, 8},
                  .hide = Hide::upper});
+}
+
+// With causal, with the lowest number, by lengths.
+void add_mask_corners(Inputs& all) {
+  const Sizes sizes{3, 2, 2, 7, 9, 8, 8};
   all.push_back({.group = "masks",
                  .name = "causal-and-mask",
                  .sizes = {1, 2, 2, 9, 9, 8, 8},
@@ -175,7 +180,7 @@ void add_masks(Inputs& all) {
   for (const index_t n : {2, 5, 9})
     all.push_back({.group = "masks",
                    .name = "key-lengths-" + std::to_string(n),
-                   .sizes = {3, 2, 2, 7, 9, 8, 8},
+                   .sizes = sizes,
                    .key_lengths = {n, 9, 1}});
 }
 
@@ -274,14 +279,14 @@ void add_poison(Inputs& all) {
         all.push_back(std::move(input));
       }
   };
-  add("hidden-by-mask", [](Input& x) {
+  add("hidden-by-mask", [](Input& x) { x.hide = Hide::padding; });
+  add("hidden-by-padding", [](Input& x) {
     x.hide = Hide::padding;
     x.axes = "b11k";
   });
   add("hidden-by-bias", [](Input& x) {
     x.hide = Hide::padding;
     x.form = Form::additive;
-    x.axes = "b11k";
   });
   add("after-the-last-query", [](Input& x) { x.causal = Align::start; });
   add("past-the-key-length", [](Input& x) { x.key_lengths = {5}; });
@@ -291,15 +296,17 @@ void add_poison(Inputs& all) {
     x.window = Mask::Window{3, 0};
   });
   // Every visible score is far below 0, what a finite stand-in for -inf would beat.
-  all.push_back({.group = "poison",
-                 .name = "scores-below-a-stand-in",
-                 .sizes = {1, 1, 1, 2, 4, 1, 1},
-                 .q = {-200, 0, 0},
-                 .k = {100, 0, 0},
-                 .hide = Hide::padding,
-                 .axes = "b11k",
-                 .hidden_k = 0,
-                 .hidden_v = 100});
+  for (const bool is_padding : {false, true})
+    all.push_back(
+        {.group = "poison",
+         .name = is_padding ? "scores-below-a-stand-in-padding" : "scores-below-a-stand-in",
+         .sizes = {1, 1, 1, 2, 4, 1, 1},
+         .q = {-200, 0, 0},
+         .k = {100, 0, 0},
+         .hide = Hide::padding,
+         .axes = is_padding ? "b11k" : "qk",
+         .hidden_k = 0,
+         .hidden_v = 100});
   all.push_back({.group = "poison",
                  .name = "hidden-under-softcap",
                  .sizes = {1, 2, 2, 5, 6, 8, 8},
@@ -418,6 +425,7 @@ std::vector<Input> all_inputs() {
   add_heads(all);
   add_types(all);
   add_masks(all);
+  add_mask_corners(all);
   add_causal(all);
   add_windows(all);
   add_empty(all);

@@ -19,7 +19,7 @@ constexpr std::size_t kMostText = 160;  // characters of their error
 
 // The first line that says something, cut where it gets long.
 std::string first_line(const std::string& text) {
-  std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return "no reason given";
   std::string line = text.substr(begin, text.find('\n', begin) - begin);
   while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
