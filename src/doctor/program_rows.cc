@@ -236,7 +236,6 @@ void Runner::softmax(const RowIndex& at, Scored& scored, RowNumbers& to) {
 
 void Runner::tile_weights(const Scored& scored, double sum, RowNumbers& to) const {
   const auto n = scored.scores.size(), tile = slot(program_.tile);
-  std::vector<double> maxima;  // after each tile; -inf: nothing yet
   double running = -kInf, largest_score = -kInf, unscaled_sum = 0;
   index_t tiles = 0;
   for (std::size_t j0 = 0; j0 < n; j0 += tile) {
