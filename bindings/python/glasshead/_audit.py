@@ -6,6 +6,7 @@ decided by its keywords.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import inspect
 import json
@@ -16,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -265,15 +267,23 @@ class _Child:
         ours, theirs = socket.socketpair()
         if self.is_new:
             code = f"from glasshead._audit import _serve_new; _serve_new({theirs.fileno()})"
-            search = os.pathsep.join([os.path.dirname(os.path.dirname(__file__)), *filter(None, [os.environ.get("PYTHONPATH")])])
-            self.popen = subprocess.Popen([sys.executable, "-c", code], pass_fds=[theirs.fileno()],
-                                          env={**os.environ, "PYTHONPATH": search}, start_new_session=True)
+            search = os.pathsep.join(
+                [os.path.dirname(os.path.dirname(__file__)), *filter(None, [os.environ.get("PYTHONPATH")])]
+            )
+            self.popen = subprocess.Popen(
+                [sys.executable, "-c", code],
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "PYTHONPATH": search},
+                start_new_session=True,
+            )
             self.pid = self.popen.pid
             self.connection = Connection(ours.detach())
             self.connection.send(sys.path)
             self.connection.send_bytes(pickle.dumps((self.fn, self.plan, self.arrays)))
         else:
-            self.pid = os.fork()
+            with warnings.catch_warnings():  # threads that are lost in the fork are told of below, where they matter
+                warnings.simplefilter("ignore")
+                self.pid = os.fork()
             if self.pid == 0:
                 status = 1
                 try:
@@ -290,14 +300,9 @@ class _Child:
 
     def _end(self) -> int:
         """Ends it, and whatever it has started; its exit code, negative for a signal."""
-        try:
+        with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
-        except OSError:
-            pass
-        if self.popen is not None:
-            code = self.popen.wait()
-        else:
-            code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        code = self.popen.wait() if self.popen else os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         assert self.connection is not None
         self.connection.close()
         self.connection, self.popen, self.pid = None, None, 0
@@ -324,8 +329,10 @@ class _Child:
             if not wait([self.connection], limit):
                 if not self.has_answered and not self.is_new:
                     self._end()
-                    raise RuntimeError("audit: the function hangs in a forked process, as some libraries' threads make it: "
-                                       "put it into a module of its own, or say isolate=False")
+                    raise RuntimeError(
+                        "audit: the function hangs in a forked process, as some libraries' threads make it: "
+                        "put it into a module of its own, or say isolate=False"
+                    )
                 self._end()
                 return "hung", f"no answer in {self.timeout:g} s"
             answer: tuple[Any, ...] = self.connection.recv()
@@ -362,15 +369,15 @@ def audit(
     q [batch, heads, q_len, d_k], k [batch, kv_heads, kv_len, d_k], v [batch, kv_heads, kv_len, d_v]; out
     [batch, heads, q_len, d_v], or a tuple that begins with it. An exception is a refusal.
 
-    Which options it knows is read from its signature: `mask` (booleans, True takes part), `bias` (numbers that are added),
-    `attn_mask` (both), `causal` ("start" or "end"), `is_causal` (True; the corner is `corner`, "start" if not given),
-    `window` ((left, right)), `key_lengths`, `scale`, `softcap`, `threads`, `enable_gqa`. `names` gives others:
-    {"mask": "keep"}. What no keyword tells (grouped-heads, other-d-v, f64, bf16, f16, strides) is tried; `takes` replaces
-    the list of features altogether.
+    Which options it knows is read from its signature: `mask` (booleans, True takes part), `bias` (numbers that are
+    added), `attn_mask` (both), `causal` ("start" or "end"), `is_causal` (True; the corner is `corner`, "start" if not
+    given), `window` ((left, right)), `key_lengths`, `scale`, `softcap`, `threads`, `enable_gqa`. `names` gives others:
+    {"mask": "keep"}. What no keyword tells (grouped-heads, other-d-v, f64, bf16, f16, strides) is tried; `takes`
+    replaces the list of features altogether.
 
-    arrays: "numpy", "torch" or "jax", what fn is called with. isolate: in a process of its own, so that crashes and hangs
-    (timeout, in seconds) are rows of the report; a function that can be imported runs in a new interpreter, others in a
-    fork. failing: a folder for the smallest failing input of each fault.
+    arrays: "numpy", "torch" or "jax", what fn is called with. isolate: in a process of its own, so that crashes and
+    hangs (timeout, in seconds) are rows of the report; a function that can be imported runs in a new interpreter,
+    others in a fork. failing: a folder for the smallest failing input of each fault.
     """
     if arrays not in ("numpy", "torch", "jax"):
         refuse("audit", ("arrays", f"found {arrays!r}; 'numpy', 'torch' or 'jax' is needed"))
@@ -381,9 +388,18 @@ def audit(
     for feature in features:
         if feature not in _native.audit_features():
             refuse("audit", ("takes", f"found {feature!r}; there are {', '.join(_native.audit_features())}"))
-        keyword = next((ours for ours, its in _FEATURES.items() if feature in its), "causal" if feature.startswith("causal") else None)
+        keyword = next(
+            (ours for ours, its in _FEATURES.items() if feature in its),
+            "causal" if feature.startswith("causal") else None,
+        )
         if keyword is not None and keyword not in plan:
-            refuse("audit", ("takes", f"{feature!r} is among them, and the function has no keyword for it; names={{{keyword!r}: ...}} tells which"))
+            refuse(
+                "audit",
+                (
+                    "takes",
+                    f"{feature!r} has no keyword of the function; names={{{keyword!r}: ...}} tells which",
+                ),
+            )
     folder = "" if failing is None else os.fspath(failing)
     if folder:
         os.makedirs(folder, exist_ok=True)
@@ -391,7 +407,10 @@ def audit(
     run = _native.AuditRun(subject, features, list(groups), seed, folder)
     child = _Child(fn, plan, arrays, timeout) if isolate else None
     try:
-        while (call := run.next()) is not None:
+        while True:
+            call: Any = run.next()
+            if call is None:
+                break
             kind, *rest = child.ask(call) if child else _answer(fn, call, plan, arrays)
             if kind == "out":
                 dtype, shape, data = rest

@@ -4,9 +4,10 @@ import os
 import signal
 import time
 
-import glasshead
 import numpy as np
 import pytest
+
+import glasshead
 
 
 def plain(q, k, v, mask=None):
@@ -16,11 +17,25 @@ def plain(q, k, v, mask=None):
     return weights / weights.sum(-1, keepdims=True) @ v
 
 
-def own(q, k, v, mask=None, bias=None, causal=None, window=None, key_lengths=None, scale=None, softcap=0.0, threads=None):
+def own(
+    q, k, v, mask=None, bias=None, causal=None, window=None, key_lengths=None, scale=None, softcap=0.0, threads=None
+):
     context = None if threads is None else glasshead.Context(threads=threads)
     return glasshead.scaled_dot_product_attention(
-        q, k, v, mask=mask, bias=bias, is_causal=causal is not None, align=causal, window=window, key_lengths=key_lengths,
-        scale=scale, softcap=softcap, enable_gqa=True, context=context)
+        q,
+        k,
+        v,
+        mask=mask,
+        bias=bias,
+        is_causal=causal is not None,
+        align=causal,
+        window=window,
+        key_lengths=key_lengths,
+        scale=scale,
+        softcap=softcap,
+        enable_gqa=True,
+        context=context,
+    )
 
 
 def row(report, group, name):
@@ -41,7 +56,9 @@ def test_a_one_liners_faults_are_found():
 
 def test_own_attention_is_right_throughout_in_numpy():
     report = glasshead.audit(own, isolate=False)
-    assert [(r.group, r.input, r.verdict, r.text) for r in report.rows if r.verdict not in ("right", "not offered")] == []
+    assert [
+        (r.group, r.input, r.verdict, r.text) for r in report.rows if r.verdict not in ("right", "not offered")
+    ] == []
     assert {r.text for r in report.rows if r.verdict == "not offered"} <= {"bf16"}  # without ml_dtypes
     assert report.count("right") > 200
 
