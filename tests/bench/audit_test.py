@@ -62,6 +62,7 @@ class Stored(unittest.TestCase):
         self.assertTrue(found("numpy:one-liner", "empty rows", "mask-first-row", "empty-row-nan"))
         self.assertTrue(found("numpy:one-liner", "poison", "nan-in-values-hidden-by-mask", "hidden-read"))
         self.assertTrue(found("onnxruntime:attention", "poison", "nan-in-values-hidden-by-mask", "hidden-read"))
+        self.assertTrue(found("onnxruntime:attention", "masks", "row-of-lowest-numbers", ""))
         self.assertTrue(found("onnxruntime:mha", "poison", "scores-below-a-stand-in-padding", "mask-finite"))
         self.assertTrue(found("onnxruntime:gqa", "numbers", "scale-0", "scale-other:1/sqrt(d_k)"))
         refused = [r["input"] for r in cards["onnxruntime:attention"]["rows"] if r["verdict"] == "refuses"]
