@@ -76,8 +76,9 @@ def joined(mistakes):
     together = collections.defaultdict(list)
     for mistake in mistakes:
         name, _, parameter = mistake.partition(":")
-        together[name].append(parameter)
-    texts = [name + (f":{its[0]}" if its[0] else "") + (f"..{its[-1]}" if len(its) > 1 else "") for name, its in together.items()]
+        # Which finite number stands in for -inf is seldom told by one answer.
+        together[name].append("" if name.startswith(("mask-finite", "mask-scaled")) else parameter)
+    texts = [name + (f":{its[0]}" if its[0] else "") + (f"..{its[-1]}" if its[-1] != its[0] else "") for name, its in together.items()]
     return " or ".join(f"`{text}`" for text in texts)
 
 
