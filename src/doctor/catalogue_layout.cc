@@ -113,6 +113,8 @@ const Fault kFaults[] = {
        for (const Mask::Part& part : p.options.mask.parts())
          if (!std::holds_alternative<Mask::Causal>(part)) return false;
        if (!p.pair_edits.empty() || p.is_matrix_wide()) return false;
+       // Transposed scores are square in the shape before the exchange, not after it.
+       if (p.product != Product::queries_keys) return false;
        p.q = p.swapped[0];
        p.k = p.swapped[1];
        p.v = p.swapped[2];

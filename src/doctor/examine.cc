@@ -27,8 +27,9 @@ struct Tally {
   std::set<index_t> batches, heads, queries, columns, keys;  // of wrong numbers
   std::set<index_t> all_batches, all_heads, all_queries;
   index_t of_out = 0, of_weights = 0, of_scores = 0, of_lse = 0;  // wrong ones
-  bool rows_add_to_one = true, hidden_are_zero = true, are_averages = true;
-  bool has_empty = false;
+  bool rows_add_to_one = true, hidden_are_zero = true;
+  bool are_averages = true;   // of the rows looked at
+  std::size_t looked_at = 0;  // wrong rows whose out was compared with the values
 };
 
 std::vector<index_t> sorted(const std::set<index_t>& values) {
@@ -65,6 +66,7 @@ void look_at_out(const Subject& subject, const Judge& judge, const RowNumbers& n
                  const RowIndex& at, Tally& tally) {
   const ConstTensor<4>& out = judge.claims().out;
   if (out.data == nullptr || numbers.is_empty || !subject.right.options.sinks.empty()) return;
+  ++tally.looked_at;
   const index_t g = at.h / subject.right.group();
   for (index_t d = 0; d < out.shape[3]; ++d) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -163,14 +165,14 @@ void add_proofs(const Judge& judge, const Tally& tally, Examined& to) {
   if (has_out && tally.of_out == 0)
     to.proven.emplace_back("every out is right: scores, mask, softmax and values are fine");
   if (has_out && tally.of_out > 0 && !has_weights) {
-    if (tally.are_averages)
-      to.proven.emplace_back(
-          "each output lies between the smallest and the largest value that its "
-          "row sees, as an average does");
-    else
+    if (!tally.are_averages)
       to.pattern.emplace_back(
           "some output lies outside the values that its row sees: its weights "
           "do not add to 1, or are of other values");
+    else if (tally.looked_at == tally.wrong.size())
+      to.proven.emplace_back(
+          "each output lies between the smallest and the largest value that its "
+          "row sees, as an average does");
   }
   if (!has_weights)
     to.next.emplace_back("add --weights, or lse, of the same run: they say which half is wrong");
@@ -261,10 +263,10 @@ Examined examine(const Subject& subject, const Judge& judge, const std::vector<R
       if (to.wrong++ == 0) to.first_wrong = entry_of(c, at);
       if (claim == "out") tally.columns.insert(c.last);
       if (claim == "weights") tally.keys.insert(c.last);
-      ++(claim == "out"       ? tally.of_out
-         : claim == "weights" ? tally.of_weights
-         : claim == "scores"  ? tally.of_scores
-                              : tally.of_lse);
+      if (claim == "out") ++tally.of_out;
+      if (claim == "weights") ++tally.of_weights;
+      if (claim == "scores") ++tally.of_scores;
+      if (claim == "lse") ++tally.of_lse;
       return true;
     });
     tally.all_batches.insert(at.b);
@@ -304,7 +306,9 @@ double plain_ulps(const Subject& subject, const std::vector<RowIndex>& rows) {
   for (const RowIndex& at : rows) {
     const RowNumbers& exact = runner.row(at);
     const index_t n = p.pairs().kv_len, g = at.h / p.group();
-    float max = -std::numeric_limits<float>::infinity(), sum = 0;
+    const bool has_sink = !p.options.sinks.empty();
+    const float sink = has_sink ? static_cast<float>(p.options.sinks[slot(at.h)]) : 0.0F;
+    float max = has_sink ? sink : -std::numeric_limits<float>::infinity(), sum = 0;
     std::vector<float> w(slot(n), 0.0F);
     for (index_t j = 0; j < n; ++j) {
       if (exact.visible[slot(j)] == 0) continue;
@@ -320,7 +324,7 @@ double plain_ulps(const Subject& subject, const std::vector<RowIndex>& rows) {
       w[slot(j)] = exp(w[slot(j)]);
       sum += w[slot(j)];
     }
-    if (!p.options.sinks.empty()) sum += exp(static_cast<float>(p.options.sinks[slot(at.h)]));
+    if (has_sink) sum += exp(sink);
     for (index_t d = 0; d < p.d_v(); ++d) {
       float out = 0;
       for (index_t j = 0; j < n; ++j)

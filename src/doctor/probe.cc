@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/fail.h"
 #include "base/random.h"
 #include "doctor/search.h"
@@ -101,6 +102,17 @@ Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint
   need("kv_len", s.kv_len, 1);
   need("d_k", s.d_k, 1);
   need("d_v", s.d_v, 1);
+  const std::array<index_t, 4> tensors[] = {{s.batch, s.heads, s.q_len, s.d_k},
+                                            {s.batch, s.heads, s.q_len, s.d_v},
+                                            {s.batch, s.heads, s.q_len, s.kv_len},
+                                            {s.batch, s.kv_heads, s.kv_len, s.d_k},
+                                            {s.batch, s.kv_heads, s.kv_len, s.d_v}};
+  for (const std::array<index_t, 4>& shape : tensors) {
+    const std::optional<index_t> size = checked_size(shape);
+    if (size && checked_mul(*size, 8)) continue;
+    problems.push_back({"shape", "larger than 64-bit addresses"});
+    break;
+  }
   if (!problems.empty()) fail(ErrorKind::option, "make_probe", std::move(problems));
   Probe probe;
   // Scores with a standard deviation of about 2: weights neither flat nor all on one key, so that
@@ -118,6 +130,7 @@ Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint
   AttentionOptions believed = options;
   believed.empty_row = EmptyRow::zero;
   problems = check(attention.q, attention.k, attention.v, believed);
+  check_rotary(attention, problems);
   if (!problems.empty()) fail(ErrorKind::option, "make_probe", std::move(problems));
   const Subject subject(attention, DType::f32);
   // Claims of the right shapes; what they hold is not looked at.

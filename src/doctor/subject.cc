@@ -1,6 +1,7 @@
 #include "doctor/subject.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/random.h"
@@ -109,6 +110,18 @@ std::vector<RowIndex> rows_to_check(const Program& program, double most_work) {
   return rows;
 }
 
+void check_rotary(const AttentionCase& attention, std::vector<Problem>& problems) {
+  if (!attention.rotary) return;
+  const index_t d_k = attention.k.shape[3];
+  const index_t size = attention.rotary->size == 0 ? d_k : attention.rotary->size;
+  if (size % 2 != 0 || size < 0 || size > d_k)
+    problems.push_back({"rotary", "turns " + std::to_string(size) + " coordinates of " +
+                                      std::to_string(d_k) +
+                                      "; an even number up to that is needed"});
+  if (!(attention.rotary->base > 0) || !std::isfinite(attention.rotary->base))
+    problems.push_back({"rotary", "base must be a finite number above 0"});
+}
+
 std::vector<Problem> check_diagnosis(const AttentionCase& attention, const Claims& claims,
                                      const DiagnoseOptions& options) {
   AttentionOptions believed = attention.options;
@@ -140,16 +153,7 @@ std::vector<Problem> check_diagnosis(const AttentionCase& attention, const Claim
   check_claim<4>("dv", claims.dv, attention.v.shape, problems);
   check_claim<4>("d_out", claims.d_out, {q[0], q[1], q[2], attention.v.shape[3]}, problems);
   check_claim<4>("unprojected", attention.unprojected, attention.v.shape, problems);
-  if (attention.rotary) {
-    const index_t d_k = attention.k.shape[3];
-    const index_t size = attention.rotary->size == 0 ? d_k : attention.rotary->size;
-    if (size % 2 != 0 || size < 0 || size > d_k)
-      problems.push_back({"rotary", "turns " + std::to_string(size) + " coordinates of " +
-                                        std::to_string(d_k) +
-                                        "; an even number up to that is "
-                                        "needed"});
-    if (!(attention.rotary->base > 0)) problems.push_back({"rotary", "base must be above 0"});
-  }
+  check_rotary(attention, problems);
   if (options.arithmetic && !is_floating_type(*options.arithmetic))
     problems.push_back({"arithmetic", "f64, f32, bf16 or f16 is needed"});
   return problems;

@@ -28,6 +28,9 @@ DType narrowest(const AttentionCase& attention, const Claims& claims);
 // holds the first and last rows and those around multiples of 64, and others by chance. In order.
 std::vector<RowIndex> rows_to_check(const Program& program, double most_work);
 
+// What is wrong with its rotary positions, if it has any.
+void check_rotary(const AttentionCase& attention, std::vector<Problem>& problems);
+
 // Everything that is wrong with the call or the claims.
 std::vector<Problem> check_diagnosis(const AttentionCase& attention, const Claims& claims,
                                      const DiagnoseOptions& options);

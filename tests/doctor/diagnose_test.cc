@@ -155,6 +155,51 @@ TEST(Diagnose, refuses_claims_that_do_not_fit_and_says_all) {
   }
 }
 
+TEST(Diagnose, refuses_probes_that_cannot_be) {
+  const auto problems = [](const ProbeShape& shape, std::optional<Rotary> rotary) {
+    try {
+      make_probe(shape, {}, 1, rotary);
+    } catch (const Error& error) {
+      return error.problems().size();
+    }
+    return std::size_t{0};
+  };
+  const ProbeShape small{1, 2, 2, 3, 3, 8, 8};
+  EXPECT_EQ(problems(small, Rotary{false, 10000, 8}), 0U);
+  EXPECT_EQ(problems(small, Rotary{false, 10000, 1000}), 1U);  // of 8 coordinates
+  EXPECT_EQ(problems(small, Rotary{false, 10000, -2}), 1U);
+  EXPECT_EQ(problems(small, Rotary{true, 0, 3}), 2U);
+  const index_t million = index_t{1} << 20;
+  EXPECT_EQ(problems({million, million, million, million, 4, 16, 4}, {}), 1U);
+}
+
+// Square, so that transposed scores and exchanged axes are both tried, and together.
+TEST(Diagnose, tries_every_pair_on_a_square_with_shared_heads) {
+  const ProbeShape shape{1, 4, 2, 8, 8, 8, 8};
+  const Probe probe = make_probe(shape);
+  const Tensor<float, 4> noise = make_probe(shape, {}, 2).q;
+  Claims claims;
+  claims.out = noise;
+  const Diagnosis d = diagnose({probe.q, probe.k, probe.v}, claims);
+  EXPECT_EQ(d.verdict, DiagnosisVerdict::unexplained);
+  EXPECT_GT(d.tried, 1000);
+}
+
+TEST(Diagnose, says_nothing_is_proven_about_what_it_did_not_look_at) {
+  const ProbeShape shape{1, 1, 1, 4, 6, 4, 4};
+  const Probe probe = make_probe(shape);
+  AttentionOptions options;
+  options.sinks = {0.5};  // with a sink an output need not lie among the values
+  Tensor<float, 4> out({1, 1, 4, 4});
+  attend(probe.q, probe.k, probe.v, out, options);
+  for (index_t n = 0; n < out.size(); ++n) out.data()[n] += 0.01F * static_cast<float>(n % 3);
+  Claims claims;
+  claims.out = out;
+  const Diagnosis d = diagnose({probe.q, probe.k, probe.v, options}, claims);
+  ASSERT_FALSE(d.is_right());
+  EXPECT_EQ(joined(d.proven).find("lies between"), std::string::npos);
+}
+
 TEST(Diagnose, samples_rows_of_large_inputs_and_says_so) {
   const ProbeShape shape{1, 4, 4, 96, 96, 8, 8};
   AttentionOptions options;
