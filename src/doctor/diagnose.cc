@@ -119,13 +119,18 @@ Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
   d.wrong = examined.wrong;
   d.first_wrong = std::move(examined.first_wrong);
   d.worst = std::move(examined.worst);
-  d.worst_ulps = examined.worst_ulps;
+  if (!options.decimals) d.worst_ulps = examined.worst_ulps;  // of digits: half of the last one
   d.small_rows = std::move(examined.small_rows);
   d.pattern = std::move(examined.pattern);
   d.proven = std::move(examined.proven);
   d.next = std::move(examined.next);
   if (examined.wrong == 0) {
     d.plain_ulps = plain_ulps(subject, some_of(rows, kPlainRows));
+    constexpr double kFarFromPlain = 32;
+    if (d.worst_ulps > kFarFromPlain * std::max(1.0, d.plain_ulps))
+      d.next.emplace_back(
+          "rounding can do this here at worst, but plain attention of that type is far nearer: "
+          "inputs with smaller scores tell a mistake from rounding, glasshead doctor --probe DIR");
     d.blind = invisible(subject, judge, some_of(rows, kBlindRows));
     return d;
   }

@@ -44,17 +44,21 @@ std::string list(const std::vector<std::string>& words, std::size_t most) {
   return text;
 }
 
-std::string rows_line(const Diagnosis& d) {
-  const std::string type = std::string(name(d.arithmetic)) + " arithmetic";
-  if (d.rows_checked == d.rows) return std::to_string(d.numbers) + " numbers compared, " + type;
-  return "a sample of " + std::to_string(d.rows_checked) + " of " + std::to_string(d.rows) +
-         " rows compared (" + std::to_string(d.numbers) + " numbers), " + type;
+// "9 numbers compared, f64 arithmetic", "2 of 9 numbers are wrong, f64 arithmetic"
+std::string numbers_line(const Diagnosis& d) {
+  std::string text = d.is_right() ? std::to_string(d.numbers) + " numbers compared"
+                                  : std::to_string(d.wrong) + " of " + std::to_string(d.numbers) +
+                                        " numbers are wrong";
+  if (d.rows_checked != d.rows)
+    text += " in a sample of " + std::to_string(d.rows_checked) + " of " + std::to_string(d.rows) +
+            " rows";
+  return text + ", " + name(d.arithmetic) + " arithmetic";
 }
 
 std::string right_text(const Diagnosis& d) {
   std::string text;
   if (d.numbers == 0) return line("RIGHT", "there is nothing to compare");
-  text += line("RIGHT", rows_line(d));
+  text += line("RIGHT", numbers_line(d));
   if (d.worst.found == d.worst.right)
     text += line("", "largest error 0");
   else
@@ -63,6 +67,7 @@ std::string right_text(const Diagnosis& d) {
     text += line("", "largest error of out " + significant(d.worst_ulps, 2) + " ulp of " +
                          name(d.arithmetic) + " (plain attention in that type on these inputs: " +
                          significant(d.plain_ulps, 2) + ")");
+  for (const std::string& fact : d.next) text += line("but", fact);
   if (!d.blind.empty()) {
     text += line("but", "this input can't show " + list(d.blind, 12));
     text += line("try", "glasshead doctor --probe DIR with your shapes writes inputs that can");
@@ -179,7 +184,7 @@ std::string small_text(const Diagnosis& d) {
 
 std::string diagnosis_text(const Diagnosis& d) {
   if (d.is_right()) return right_text(d);
-  std::string text = line("WRONG", std::to_string(d.wrong) + " of " + rows_line(d));
+  std::string text = line("WRONG", numbers_line(d));
   text += line("first", place(d.first_wrong) + ": " + off_by(d.first_wrong));
   text += small_text(d);
   if (!d.causes.empty())

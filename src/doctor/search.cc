@@ -30,14 +30,17 @@ void add_once(std::vector<std::string>& list, const std::string& id) {
   if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
 }
 
-// Bits of evidence in one number: the logarithm of how much further it is from the right one than
-// from the suspect's. A quarter of a tolerance is near; where decimals were printed, all of it.
-double bits_of(double from_right, double from_suspect, bool is_printed) {
+// Bits of evidence in a wrong number: the logarithm of how much further it is from the right one
+// than from the suspect's, both as numbers: a suspect whose tolerance would hold any number
+// explains none. A quarter of its tolerance is near; where decimals were printed, all of it.
+double bits_of(const Compared& c, double right, bool is_printed) {
   constexpr double kMostBits = 20;
-  if (!(from_right > kWrong)) return 0;
-  const double near = std::max(from_suspect, is_printed ? 1 : 0.25);
+  const double from_right = std::fabs(c.found - right);
   if (!std::isfinite(from_right)) return kMostBits;
-  return std::clamp(math::log(from_right / near) / math::log(2), 0.0, kMostBits);
+  const double near =
+      std::max(std::fabs(c.found - c.expected), (is_printed ? 1 : 0.25) * c.tolerance);
+  if (!(near < from_right)) return 0;
+  return std::min(math::log(from_right / near) / math::log(2), kMostBits);
 }
 
 bool is_better(const Suspect& a, const Suspect& b) {
@@ -153,6 +156,7 @@ struct Hearing {
   Suspect* suspect;
   Runner runner;
   bool is_alive = true;
+  index_t swallowed = 0;  // wrong numbers that its tolerance would hold if they were right, too
   // Of a type's rounding: what is wrong, in its tolerances, and whether it goes with the number;
   // whether the type loses more than a rounding somewhere.
   double count = 0, left = 0, with_number = 0, numbers = 0;
@@ -167,11 +171,13 @@ struct Hearing {
       if (suspect->worst > kClose || c.number >= expected.size()) return false;
       const Shown& right = expected[c.number];
       const double from_right = distance(c.found, right.expected, right.tolerance);
-      const double bits = bits_of(from_right, far, judge.decimals().has_value());
-      suspect->telling += from_right > kWrong ? 1 : 0;
+      if (!(from_right > kWrong)) return true;
+      const double bits = bits_of(c, right.expected, judge.decimals().has_value());
+      ++suspect->telling;
       suspect->evidence += bits;
+      if (std::fabs(c.found - right.expected) <= c.tolerance) ++swallowed;
       if (right.is_weight) of_weights = std::max(of_weights, bits);
-      if (suspect->is_rounding() && from_right > kWrong) hear_leftover(c, right.expected);
+      if (suspect->is_rounding()) hear_leftover(c, right.expected);
       return true;
     });
     suspect->evidence -= of_weights;
@@ -195,6 +201,11 @@ struct Hearing {
   }
 
  public:
+  // A program of numbers so large that its rounding would explain nearly anything.
+  bool explains_anything() const {
+    return !suspect->is_rounding() && 2 * swallowed > suspect->telling;
+  }
+
   // Roundings are as large as their type makes them and point anywhere. What is much smaller is
   // another type's, and what goes with the number itself is a factor.
   bool looks_like_rounding() const {
@@ -226,6 +237,7 @@ std::vector<Suspect> Search::settle(std::vector<Suspect> suspects) {
     Suspect& suspect = *hearing->suspect;
     if (!hearing->is_alive) continue;
     if (suspect.is_rounding() && !hearing->looks_like_rounding()) continue;
+    if (hearing->explains_anything()) continue;
     if (judge_.has_key_claims()) {
       suspect.worst = std::max(suspect.worst, key_misfit(hearing->runner, suspect.program));
       if (suspect.worst > kClose) continue;

@@ -36,7 +36,8 @@ struct Stored {
     }
   }
   float at(index_t n) const {
-    if (type == Narrow::int8) return static_cast<float>(static_cast<std::int8_t>(bytes[n]));
+    if (type == Narrow::int8)
+      return static_cast<float>(static_cast<std::int8_t>(bytes[static_cast<std::size_t>(n)]));
     const DType dtype = type == Narrow::bf16 ? DType::bf16 : DType::f16;
     return static_cast<float>(load_element(bytes.data(), dtype, n));
   }
