@@ -1,4 +1,6 @@
 // The audit for Python: calls go out as bytes with shapes and strides, answers come back as bytes.
+#include "glasshead/audit.h"
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -9,7 +11,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "glasshead/audit.h"
 #include "python/native/calls.h"
 
 namespace glasshead::python {
@@ -39,9 +40,9 @@ nb::tuple memory_of(const void* data, DType type, const std::vector<index_t>& sh
     steps.append(strides[axis] * size);
   }
   const auto* first = static_cast<const char*>(data);
-  const nb::bytes bytes = is_empty ? nb::bytes("", 0)
-                                   : nb::bytes(first + low * size,
-                                               static_cast<std::size_t>((high - low + 1) * size));
+  const nb::bytes bytes =
+      is_empty ? nb::bytes("", 0)
+               : nb::bytes(first + low * size, static_cast<std::size_t>((high - low + 1) * size));
   return nb::make_tuple(bytes, name(type), nb::tuple(extents), nb::tuple(steps),
                         is_empty ? 0 : -low * size);
 }
@@ -71,9 +72,9 @@ nb::dict call_of(const AuditCall& call) {
   made["bias"] = memory_of(call.bias);
   made["causal"] = call.causal ? nb::object(nb::str(*call.causal == Align::start ? "start" : "end"))
                                : nb::object(nb::none());
-  made["window"] = call.window
-                       ? nb::object(nb::make_tuple(side(call.window->left), side(call.window->right)))
-                       : nb::object(nb::none());
+  made["window"] =
+      call.window ? nb::object(nb::make_tuple(side(call.window->left), side(call.window->right)))
+                  : nb::object(nb::none());
   nb::list lengths;
   for (const index_t n : call.key_lengths) lengths.append(n);
   made["key_lengths"] = call.key_lengths.empty() ? nb::object(nb::none()) : nb::object(lengths);
@@ -129,9 +130,7 @@ void add_audit(nb::module_& module) {
   const auto tells = [](Answered kind) {
     return [kind](Run& run, const std::string& text) { run.told(kind, text); };
   };
-  nb::class_<AuditReport>(module, "AuditReport")
-      .def("text", &audit_text)
-      .def("json", &audit_json);
+  nb::class_<AuditReport>(module, "AuditReport").def("text", &audit_text).def("json", &audit_json);
   nb::class_<Run>(module, "AuditRun")
       .def(nb::init<const std::string&, const std::vector<std::string>&,
                     const std::vector<std::string>&, std::uint64_t, const std::string&>(),
