@@ -128,10 +128,15 @@ def _plan(fn: Callable[..., Any], names: Mapping[str, str] | None) -> dict[str, 
     return {**plan, **(names or {})}
 
 
+def _takes_corner(plan: Mapping[str, str]) -> bool:
+    """Whether its keyword says which corner; any other means one of them by True."""
+    return plan["causal"] == "causal"
+
+
 def _takes(plan: Mapping[str, str], corner: str | None, arrays: str) -> list[str]:
     takes = [feature for ours in plan for feature in _FEATURES.get(ours, ())]
     if "causal" in plan:
-        corners = (corner,) if corner else ("start",) if plan["causal"] == "is_causal" else ("start", "end")
+        corners = (corner,) if corner else ("start", "end") if _takes_corner(plan) else ("start",)
         takes += [f"causal-{name}" for name in corners]
     takes += _UNNAMED
     if arrays == "numpy":
@@ -203,7 +208,7 @@ def _answer(fn: Callable[..., Any], call: Mapping[str, Any], plan: Mapping[str, 
             if call[ours] is not None:
                 keywords[plan[ours]] = _array(call[ours], arrays)
         if call["causal"] is not None:
-            keywords[plan["causal"]] = call["causal"] if plan["causal"] == "causal" else True
+            keywords[plan["causal"]] = call["causal"] if _takes_corner(plan) else True
         for ours in ("window", "key_lengths", "scale"):
             if call[ours] is not None:
                 keywords[plan[ours]] = call[ours]
@@ -372,8 +377,8 @@ def audit(
     Which options it knows is read from its signature: `mask` (booleans, True takes part), `bias` (numbers that are
     added), `attn_mask` (both), `causal` ("start" or "end"), `is_causal` (True; the corner is `corner`, "start" if not
     given), `window` ((left, right)), `key_lengths`, `scale`, `softcap`, `threads`, `enable_gqa`. `names` gives others:
-    {"mask": "keep"}. What no keyword tells (grouped-heads, other-d-v, f64, bf16, f16, strides) is tried; `takes`
-    replaces the list of features altogether.
+    {"mask": "keep"}; for "causal" such a keyword is True, as is_causal is. What no keyword tells (grouped-heads,
+    other-d-v, f64, bf16, f16, strides) is tried; `takes` replaces the list of features altogether.
 
     arrays: "numpy", "torch" or "jax", what fn is called with. isolate: in a process of its own, so that crashes and
     hangs (timeout, in seconds) are rows of the report; a function that can be imported runs in a new interpreter,
@@ -400,6 +405,8 @@ def audit(
                     f"{feature!r} has no keyword of the function; names={{{keyword!r}: ...}} tells which",
                 ),
             )
+    if {"causal-start", "causal-end"} <= set(features) and not _takes_corner(plan):
+        refuse("audit", ("takes", f"{plan['causal']!r} is True for either corner; say which one it means"))
     folder = "" if failing is None else os.fspath(failing)
     if folder:
         os.makedirs(folder, exist_ok=True)

@@ -103,6 +103,23 @@ def test_is_causal_means_one_corner():
     assert row(report, "causal", "end-7x12").verdict == "right"
 
 
+def test_another_name_for_causal_means_one_corner_too():
+    def theirs(q, k, v, triangle=False):
+        assert triangle in (False, True)
+        return glasshead.scaled_dot_product_attention(q, k, v, is_causal=triangle, align="start" if triangle else None)
+
+    names = {"causal": "triangle"}
+    report = glasshead.audit(theirs, names=names, groups=["causal"], isolate=False)
+    assert row(report, "causal", "start-7x12").verdict == "right"
+    assert row(report, "causal", "end-7x12").verdict == "not offered"
+    report = glasshead.audit(theirs, names=names, corner="end", groups=["causal"], isolate=False)
+    assert row(report, "causal", "end-7x12").verdict == "wrong"
+    with pytest.raises(glasshead.Error, match="'triangle' is True for either corner"):
+        glasshead.audit(theirs, names=names, takes=["causal-start", "causal-end"])
+    both = glasshead.audit(own, groups=["causal"], isolate=False)
+    assert {"causal-start", "causal-end"} <= set(both.takes)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_failing_inputs_are_written(tmp_path):
     report = glasshead.audit(plain, groups=["empty rows"], isolate=False, failing=tmp_path / "failing")
