@@ -177,7 +177,12 @@ def _array(memory: tuple[bytes, str, tuple[int, ...], tuple[int, ...], int], arr
     if arrays == "jax":
         import jax.numpy
 
-        return jax.numpy.asarray(array)
+        with warnings.catch_warnings():  # that it cuts the type is said by the row
+            warnings.simplefilter("ignore")
+            made = jax.numpy.asarray(array)
+        if made.dtype != array.dtype:
+            raise _NotOffered(f"JAX makes {made.dtype} of {array.dtype}")
+        return made
     return array
 
 

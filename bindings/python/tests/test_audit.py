@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -118,6 +120,23 @@ def test_another_name_for_causal_means_one_corner_too():
         glasshead.audit(theirs, names=names, takes=["causal-start", "causal-end"])
     both = glasshead.audit(own, groups=["causal"], isolate=False)
     assert {"causal-start", "causal-end"} <= set(both.takes)
+
+
+def test_numbers_that_jax_would_cut_are_not_offered(monkeypatch):
+    def asarray(array):  # JAX without jax_enable_x64
+        return array.astype(np.float32) if array.dtype == np.float64 else array
+
+    jax = types.ModuleType("jax")
+    jax.numpy = types.ModuleType("jax.numpy")
+    jax.numpy.asarray = asarray
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "jax.numpy", jax.numpy)
+    report = glasshead.audit(own, arrays="jax", takes=["f64", "mask"], groups=["types"], isolate=False)
+    assert (row(report, "types", "f64").verdict, row(report, "types", "f64").text) == (
+        "not offered",
+        "JAX makes float32 of float64",
+    )
+    assert report.count("wrong") == 0
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
