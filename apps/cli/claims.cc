@@ -24,12 +24,15 @@ std::vector<std::string> split(const std::string& text, const char* separators) 
   return parts;
 }
 
-// The digits after the point; 0 without one.
+constexpr double kMostDecimals = 17;  // as --decimals has them
+
+// The digits after the point, fewer or more by the exponent: 2 of 1.25, 6 of 1.25e-4, 0 of 1.25e2.
 int digits_after_point(const std::string& number) {
-  const std::size_t point = number.find('.');
-  if (point == std::string::npos) return 0;
-  const std::size_t end = std::min(number.find_first_of("eE", point), number.size());
-  return static_cast<int>(end - point - 1);
+  const std::size_t exponent = std::min(number.find_first_of("eE"), number.size());
+  const std::size_t point = std::min(number.find('.'), exponent);
+  auto digits = static_cast<double>(exponent - std::min(point + 1, exponent));
+  if (exponent < number.size()) digits -= parse_number(number.substr(exponent + 1)).value_or(0);
+  return static_cast<int>(std::clamp(digits, 0.0, kMostDecimals));
 }
 
 void load(const char* flag, const Text& given, std::size_t rank, std::optional<FileTensor>& to,

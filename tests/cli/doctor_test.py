@@ -84,6 +84,15 @@ class Doctor(Case):
         said = self.doctor(*self.files(), "--key-lengths", "0", "--out", self.npy("mean", mean, "<f4"))
         self.assertIn("\nor        mask-finite:-1, -10, -100, -1000, -1e4, -65504, -1e9, finfo.min: hidden scores set to a number\n", said)
 
+    def test_an_exponent_moves_the_point_of_pasted_numbers(self):
+        inputs = [x for name, values in (("q", [[1, 0]]), ("k", [[8, 0], [0, 0]]), ("v", [[1, 0], [0, 1]]))
+                  for x in ("--" + name, self.npy(name, [[values]]))] + ["--scale", "1"]
+        # The right weights are 0.99966465 and 3.3535e-4.
+        for right in ("0.999665 3.35e-4", "9997e-4 3e-4", "99.97e-2 +.03E-2", "1.0e+0 .0"):
+            self.assertTrue(self.doctor(*inputs, "--weights", right, code=0).startswith("RIGHT"), right)
+        for wrong in ("0.99967 3.45e-4", "1.00 8.35e-4", "1 1e-3"):
+            self.assertTrue(self.doctor(*inputs, "--weights", wrong).startswith("WRONG"), wrong)
+
     def test_json(self):
         q, k, v = self.probe()
         theirs = self.npy("theirs", attend(q, k, v, 1, lambda i, j: True), "<f4")

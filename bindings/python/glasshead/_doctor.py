@@ -165,6 +165,16 @@ class Diagnosis:
         return f"<glasshead.Diagnosis {self.verdict}{': ' if names else ''}{names}>"
 
 
+_MOST_DECIMALS = 17
+
+
+def _digits_after_point(word: str) -> int:
+    """The digits after the point, fewer or more by the exponent: 2 of 1.25, 6 of 1.25e-4, 0 of 1.25e2."""
+    mantissa, _, exponent = word.lower().partition("e")
+    digits = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    return min(max(digits, 0), _MOST_DECIMALS)
+
+
 def _numbers_of(text: str, where: str) -> tuple[Any, int]:
     """Numbers as a page shows them, rows apart by ; or line ends, and the most digits after a point."""
     rows = [
@@ -175,7 +185,7 @@ def _numbers_of(text: str, where: str) -> tuple[Any, int]:
         values = np.array(words, dtype=np.float64)
     except ValueError:
         refuse("diagnose", (where, f"{text!r} does not read as rows of numbers, the rows apart by ; or line ends"))
-    return values, max((len(word.partition(".")[2]) for row in words for word in row), default=0)
+    return values, max((_digits_after_point(word) for row in words for word in row), default=0)
 
 
 def _readable(array: Any) -> Any:

@@ -91,6 +91,15 @@ def test_a_pasted_table_is_judged_row_by_row():
     assert [row.is_right for row in listed.small_rows] == [True, False, True]
 
 
+def test_an_exponent_moves_the_point_of_pasted_numbers():
+    """The right weights are 0.99966465 and 3.3535e-4."""
+    q, k, v = np.array([[1.0, 0]]), np.array([[8.0, 0], [0, 0]]), np.eye(2)
+    for right in ("0.999665 3.35e-4", "9997e-4 3e-4", "99.97e-2 +.03E-2", "1.0e+0 .0"):
+        assert glasshead.diagnose(q, k, v, weights=right, scale=1.0).verdict == "right", right
+    for wrong in ("0.99967 3.45e-4", "1.00 8.35e-4", "1 1e-3"):
+        assert glasshead.diagnose(q, k, v, weights=wrong, scale=1.0).verdict != "right", wrong
+
+
 @pytest.mark.skipif(not COMMAND.exists(), reason="the command is not built")
 def test_it_says_what_the_command_says(inputs, tmp_path):
     q, k, v = inputs
