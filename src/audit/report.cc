@@ -159,7 +159,7 @@ std::string audit_json(const AuditReport& report) {
   json.begin_object();
   json.key("schema").value("glasshead.audit/1");
   json.key("subject").value(report.subject);
-  json.key("seed").value(static_cast<std::int64_t>(report.seed));
+  json.key("seed").raw(std::to_string(report.seed));  // beyond int64, too
   json.key("takes").begin_array();
   for (const Feature feature : report.takes) json.value(name(feature));
   json.end_array();
