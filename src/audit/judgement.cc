@@ -31,6 +31,10 @@ std::string first_line(const std::string& text) {
   return line;
 }
 
+std::size_t bytes_of(const FileTensor& x) {
+  return static_cast<std::size_t>(x.size()) * size_of(x.dtype);
+}
+
 std::string first_wrong(const Entry& entry, index_t wrong, index_t numbers) {
   return std::to_string(wrong) + " of " + std::to_string(numbers) + " numbers; out " +
          index_text(entry.index) + " is " + wire::significant(entry.found, 6) + ", should be " +
@@ -86,6 +90,8 @@ void judge_numbers(const AuditCall& call, const FileTensor& out, bool looks_for_
 
 }  // namespace
 
+bool is_whole(const FileTensor& x) { return x.bytes.size() == bytes_of(x); }
+
 double work_of(const AuditCall& call) {
   const auto& q = call.q.shape;
   return static_cast<double>(q[0] * q[1] * q[2]) *
@@ -137,6 +143,12 @@ void judge_answer(const AuditCall& call, const AuditAnswer& answer, bool looks_f
     row.verdict = AuditVerdict::wrong;
     row.text =
         std::string("out holds ") + name(answer.out.dtype) + ", should hold floating-point numbers";
+    return;
+  }
+  if (!is_whole(answer.out)) {
+    row.verdict = AuditVerdict::wrong;
+    row.text = "out has " + std::to_string(answer.out.bytes.size()) + " bytes, should have " +
+               std::to_string(bytes_of(answer.out));
     return;
   }
   judge_numbers(call, answer.out, looks_for_pairs, row);

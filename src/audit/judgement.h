@@ -10,6 +10,9 @@ namespace glasshead::audits {
 void judge_answer(const AuditCall& call, const AuditAnswer& answer, bool looks_for_pairs,
                   AuditRow& row);
 
+// Whether it has as many bytes as its shape and type say.
+bool is_whole(const FileTensor& x);
+
 // Products and sums of a call; inputs beyond kDiagnosedWork are judged, not looked into.
 double work_of(const AuditCall& call);
 inline constexpr double kDiagnosedWork = 2e6;

@@ -171,7 +171,7 @@ void AuditRun::Impl::keep(const AuditRow& row, const AuditAnswer& answer) {
   const index_t size = numbers_in(made.call);
   const auto found = failing.find(fault);
   if (found != failing.end() && found->second.size <= size) return;
-  const bool has_out = answer.kind == Answered::out;
+  const bool has_out = answer.kind == Answered::out && is_whole(answer.out);
   const std::string path = options.folder + "/" + file_name(row);
   failing[fault] = {size, rows.size(), audit_file(made.call, has_out ? &answer.out : nullptr),
                     doctor_command(made.call, path, has_out)};

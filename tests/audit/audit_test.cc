@@ -315,6 +315,23 @@ TEST(Audit, CrashesAndHangsAndWrongShapesAreRows) {
   EXPECT_EQ(json["rows"][1]["verdict"], "hangs");
 }
 
+TEST(Audit, AnAnswerWithTooFewBytesIsWrongAndNotRead) {
+  AuditOptions options;
+  options.groups = {"heads"};
+  options.folder = ::testing::TempDir();
+  AuditRun run(options);
+  while (const AuditCall* call = run.next()) {
+    const auto shape = call->out_shape();
+    AuditAnswer answer;
+    answer.out = make_tensor(DType::f32, {shape.begin(), shape.end()});
+    answer.out.bytes.resize(answer.out.bytes.size() - 1);
+    run.answer(std::move(answer));
+  }
+  const AuditReport report = run.report();
+  EXPECT_EQ(report.count(AuditVerdict::wrong), run.inputs());
+  EXPECT_EQ(report.rows[2].text, "out has 2559 bytes, should have 2560");
+}
+
 TEST(Audit, TheSeedDecidesTheNumbers) {
   const auto first = [](std::uint64_t seed) {
     AuditOptions options;
@@ -324,6 +341,9 @@ TEST(Audit, TheSeedDecidesTheNumbers) {
   };
   EXPECT_EQ(first(1), first(1));
   EXPECT_NE(first(1), first(2));
+  AuditReport report;
+  report.seed = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_NE(audit_json(report).find("\"seed\":18446744073709551615"), std::string::npos);
 }
 
 TEST(Audit, AnUnknownGroupIsRefusedWithThoseThereAre) {
