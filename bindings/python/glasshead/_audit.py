@@ -237,6 +237,7 @@ def _answer(fn: Callable[..., Any], call: Mapping[str, Any], plan: Mapping[str, 
 
 
 def _serve(connection: Connection, fn: Callable[..., Any], plan: Mapping[str, str], arrays: str) -> None:
+    connection.send("ready")
     while (call := connection.recv()) is not None:
         connection.send(_answer(fn, call, plan, arrays))
 
@@ -334,9 +335,14 @@ class _Child:
             if self.connection is None:
                 self._start()
             assert self.connection is not None
-            self.connection.send(call)
             limit = self.timeout + (_FIRST_ANSWER if self.is_first else 0)
-            if not wait([self.connection], limit):
+            # A new process says that it listens: until then a large call would wait, without an end, to be taken.
+            is_there = not self.is_first or wait([self.connection], limit)
+            if is_there:
+                if self.is_first:
+                    self.connection.recv()
+                self.connection.send(call)
+            if not is_there or not wait([self.connection], limit):
                 if not self.has_answered and not self.is_new:
                     self._end()
                     raise RuntimeError(

@@ -1,5 +1,6 @@
 """glasshead.audit: functions with known faults, crashes and hangs among them, and the library's own."""
 
+import importlib
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import glasshead
+from glasshead import _audit
 
 
 def plain(q, k, v, mask=None):
@@ -82,6 +84,20 @@ def test_crashes_and_hangs_are_rows(function):
     assert report.count("hangs") == 1
     assert report.count("right") > 10
     assert row(report, "shapes", "length-31").verdict == "right"
+
+
+def test_a_process_that_hangs_before_the_first_call_is_given_up(tmp_path, monkeypatch):
+    (tmp_path / "slow_to_import.py").write_text(
+        "import os, time\nif os.environ.get('SLOW'): time.sleep(60)\ndef attend(q, k, v): return q\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    attend = importlib.import_module("slow_to_import").attend
+    monkeypatch.setenv("SLOW", "1")
+    monkeypatch.setattr(_audit, "_FIRST_ANSWER", 0.0)
+    child = _audit._Child(attend, {}, "numpy", 2.0)
+    begin = time.monotonic()
+    assert child.ask({"q": bytes(1 << 22)}) == ("hung", "no answer in 2 s")  # more than a socket holds
+    assert time.monotonic() - begin < 30
 
 
 def test_a_tuple_begins_with_out_and_other_names_can_be_given():
