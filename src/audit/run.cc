@@ -1,6 +1,7 @@
 // The audit, one call after another.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -136,8 +137,20 @@ index_t numbers_in(const AuditCall& call) {
   return count;
 }
 
-// Flags of `glasshead doctor` for this call, kept in `file`.
-std::string doctor_command(const AuditCall& call, const std::string& file, bool has_out) {
+// As a shell takes it for one word.
+std::string quoted(const std::string& text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("/._-+=:,@%", c) != nullptr;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// Flags of `glasshead doctor` for this call, kept in the file `path`.
+std::string doctor_command(const AuditCall& call, const std::string& path, bool has_out) {
+  const std::string file = quoted(path);
   std::string text = "glasshead doctor --qkv " + file;
   if (call.mask.data != nullptr) text += " --mask " + file + ":mask";
   if (call.bias.data != nullptr) text += " --bias " + file + ":bias";

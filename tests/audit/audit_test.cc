@@ -2,7 +2,9 @@
 // plain three-pass attention in f32, each with one thing done wrong.
 #include "glasshead/audit.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -268,6 +270,22 @@ TEST(Audit, TheSmallestInputOfEachFaultIsWrittenWithTheDoctorsCommand) {
   }
   EXPECT_GE(written, 1);
   EXPECT_LT(written, report.count(AuditVerdict::wrong));
+}
+
+TEST(Audit, ThePathInTheDoctorsCommandIsOneWord) {
+  AuditOptions options;
+  options.groups = {"causal"};
+  options.folder = ::testing::TempDir() + "ann's files";
+  std::filesystem::create_directories(options.folder);
+  Plain what;
+  what.hides_by_rows = true;
+  const AuditReport report = audit(plain(what), options);
+  const auto found = std::find_if(report.rows.begin(), report.rows.end(),
+                                  [](const AuditRow& row) { return !row.file.empty(); });
+  ASSERT_NE(found, report.rows.end());
+  EXPECT_NE(found->command.find("--qkv '" + ::testing::TempDir() + "ann'\\''s files/causal-"),
+            std::string::npos)
+      << found->command;
 }
 
 TEST(Audit, CrashesAndHangsAndWrongShapesAreRows) {
