@@ -56,7 +56,23 @@ void own(const AuditCall& call, const MutableTensor<4>& out) {
 AuditReport ask(const AuditOptions& options, const ChildOptions& child) {
   AuditRun audit(options);
   AuditChild theirs(child);
-  while (const AuditCall* call = audit.next()) audit.answer(theirs.ask(*call));
+  index_t asked = 0, none = 0;  // of them, those answered without numbers
+  std::string last;
+  while (const AuditCall* call = audit.next()) {
+    AuditAnswer answer = theirs.ask(*call);
+    ++asked;
+    if (answer.kind == Answered::refused ||
+        (answer.kind == Answered::out && !answer.text.empty())) {
+      ++none;
+      last = answer.text;
+    }
+    audit.answer(std::move(answer));
+  }
+  // A misspelt command refuses everything, too. (One that serves has said "refused" itself.)
+  if (!child.serves && asked > 0 && none == asked)
+    throw IoError("audit", {{"COMMAND", "answered none of " + std::to_string(asked) +
+                                            " inputs with numbers; its last words: " +
+                                            (last.empty() ? "none" : last)}});
   return audit.report();
 }
 

@@ -23,7 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kStartSeconds = 60;  // an interpreter that loads a large library takes many
+constexpr double kStartSeconds = 60;         // an interpreter that loads a large library takes many
+constexpr std::size_t kMostHeard = 1 << 16;  // bytes of a line of theirs, and of its last words
+constexpr std::uintmax_t kMostAnswer = 1 << 30;  // bytes of its file
 
 double seconds_until(Clock::time_point end) {
   return std::chrono::duration<double>(end - Clock::now()).count();
@@ -228,6 +230,9 @@ AuditChild::Heard AuditChild::hear(double seconds, std::string& said) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return Heard::ended;
     heard_.append(piece, static_cast<std::size_t>(count));
+    // The beginning of a line says what it is: of a longer one the rest is dropped.
+    const std::size_t begin = heard_.rfind('\n') == std::string::npos ? 0 : heard_.rfind('\n') + 1;
+    if (heard_.size() - begin > kMostHeard) heard_.resize(begin + kMostHeard);
   }
 }
 
@@ -254,24 +259,37 @@ AuditAnswer AuditChild::ended() const {
   return {Answered::refused, {}, last_words()};
 }
 
+// Who says that it answered, and has no numbers, is wrong.
 AuditAnswer AuditChild::answer_file() const {
   AuditAnswer answer;
+  const auto no_numbers = [](const std::string& why) {
+    AuditAnswer nothing;
+    nothing.text = why;
+    return nothing;
+  };
+  std::error_code failure;
+  const std::filesystem::file_status status = std::filesystem::symlink_status(out_, failure);
+  if (!std::filesystem::exists(status)) return no_numbers("it wrote no file");
+  if (!std::filesystem::is_regular_file(status)) return no_numbers("its file is no regular file");
+  if (const std::uintmax_t size = std::filesystem::file_size(out_, failure);
+      failure || size > kMostAnswer)
+    return no_numbers("its file is too large");
   try {
     NamedTensors tensors = read_safetensors(out_);
     const auto found = std::find_if(tensors.begin(), tensors.end(),
                                     [](const auto& x) { return x.first == "out"; });
-    if (found == tensors.end()) return {Answered::refused, {}, "its file holds no tensor 'out'"};
+    if (found == tensors.end()) return no_numbers("its file holds no tensor 'out'");
     answer.out = std::move(found->second);
   } catch (const Error& error) {
-    return {Answered::refused,
-            {},
-            std::string("its file can't be read: ") + error.problems().front().what};
+    return no_numbers("its file can't be read: " + error.problems().front().what);
   }
   return answer;
 }
 
 std::string AuditChild::last_words() const {
-  std::ifstream file(errors_);
+  std::ifstream file(errors_, std::ios::binary | std::ios::ate);
+  const std::streamoff end = file ? static_cast<std::streamoff>(file.tellg()) : 0;
+  file.seekg(std::max<std::streamoff>(0, end - static_cast<std::streamoff>(kMostHeard)));
   std::string line, last;
   while (std::getline(file, line))
     if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;

@@ -68,7 +68,7 @@ struct AuditCall {
 
 // What became of a call.
 enum class Answered : std::uint8_t {
-  out,         // numbers
+  out,         // numbers, or none where there should be: then `text` says why, and it is wrong
   refused,     // an error, in `text`
   crashed,     // the process ended: `text` says how
   hung,        // it took longer than it was given

@@ -132,6 +132,11 @@ void judge_answer(const AuditCall& call, const AuditAnswer& answer, bool looks_f
     case Answered::out:
       break;
   }
+  if (!answer.text.empty()) {
+    row.verdict = AuditVerdict::wrong;
+    row.text = first_line(answer.text);
+    return;
+  }
   const auto wanted = call.out_shape();
   if (!std::equal(wanted.begin(), wanted.end(), answer.out.shape.begin(), answer.out.shape.end())) {
     row.verdict = AuditVerdict::wrong;

@@ -42,6 +42,12 @@ class Audit(Case):
         text = re.search(r"```python\n(import json.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[1]
         return self.write("example.py", text)
 
+    def once(self, name, then):
+        """A program that answers the first input, and does `then` afterwards."""
+        import glasshead
+        mark = self.path(name + ".done")
+        return self.write(name + ".sh", f'if [ -e "{mark}" ]; then {then}; exit; fi\n: > "{mark}"\nexec "{glasshead.PROGRAM}" attend --qkv="$1" --out "$2"\n')
+
     def test_the_pages_example_is_audited(self):
         rows = self.rows("--takes", "none", "--serve", "--groups", "heads,empty rows,numbers", "--", sys.executable, self.example())
         self.assertEqual(rows["heads/heads-3-kv-3"]["verdict"], "right")
@@ -70,14 +76,33 @@ class Audit(Case):
         self.assertEqual(rows["heads/heads-4-kv-2-causal"]["verdict"], "not offered")
 
     def test_an_exit_code_is_a_refusal_and_a_signal_a_crash(self):
-        program = self.write("refuses.sh", 'echo "first words" >&2; echo "not today" >&2; exit 3\n')
+        program = self.once("refuses", 'echo "first words" >&2; echo "not today" >&2; exit 3')
         rows = self.rows("--takes", "none", "--groups", "heads", "--", "sh", program)
+        self.assertEqual(rows["heads/heads-1-kv-1"]["verdict"], "right")
         self.assertEqual(rows["heads/heads-3-kv-3"]["verdict"], "refuses")
         self.assertEqual(rows["heads/heads-3-kv-3"]["text"], "not today")
         program = self.write("dies.sh", "kill -11 $$\n")
         rows = self.rows("--takes", "none", "--groups", "heads", "--", "sh", program, code=1)
         self.assertEqual(rows["heads/heads-3-kv-3"]["verdict"], "crashes")
         self.assertRegex(rows["heads/heads-3-kv-3"]["text"], r"^signal 11 \(")
+
+    def test_an_answer_without_a_file_is_wrong(self):
+        for then, text in (("exit 0", "it wrote no file"), ('echo rubbish > "$2"', "its file can't be read: "), ('mkfifo "$2"', "its file is no regular file")):
+            program = self.once("silent" + str(len(then)), then)
+            row = self.rows("--takes", "none", "--groups", "heads", "--", "sh", program, code=1)["heads/heads-3-kv-3"]
+            self.assertEqual(row["verdict"], "wrong")
+            self.assertIn(text, row["text"])
+
+    def test_a_program_that_never_gives_numbers_is_bad_usage(self):
+        program = self.write("refuses.sh", 'echo "not today" >&2; exit 3\n')
+        asked = ("audit", "--takes", "none", "--groups", "heads", "--")
+        self.assertRegex(self.refused(*asked, "sh", program), r"answered none of \d inputs with numbers; its last words: not today")
+        self.assertIn("it wrote no file", self.refused(*asked, "true"))
+
+    def test_a_line_without_an_end_does_not_fill_the_memory(self):
+        program = self.write("talks.py", "import sys\nfor line in sys.stdin: print('x' * 500000 + '\\nrefused too long', flush=True)\n")
+        rows = self.rows("--takes", "none", "--serve", "--groups", "heads", "--", sys.executable, program)
+        self.assertEqual(rows["heads/heads-3-kv-3"]["text"], "too long")
 
     def test_a_serving_program_is_started_again_after_a_crash_and_a_hang(self):
         program = self.write("tired.py", CRASHES.format(second="if count == 3: time.sleep(100)"))
@@ -119,7 +144,7 @@ class Audit(Case):
         folder = self.path("tmp")
         os.mkdir(folder)
         self.env = {**(self.env or os.environ), "TMPDIR": folder}
-        self.audit("--takes", "none", "--groups", "heads", "--", "false")
+        self.refused("audit", "--takes", "none", "--groups", "heads", "--", "false")
         self.assertEqual(os.listdir(folder), [])
 
 
