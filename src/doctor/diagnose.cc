@@ -2,6 +2,7 @@
 #include "glasshead/diagnose.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/fail.h"
@@ -67,9 +68,48 @@ bool is_rounding_everywhere(const Examined& examined, const std::vector<RowIndex
   return 2 * examined.wrong_rows.size() >= rows.size();
 }
 
+// "q holds nan at [0, 1, 5, 3]" for the first number that is not finite of each input.
+std::vector<std::string> not_finite(const AttentionCase& attention) {
+  std::vector<std::string> found;
+  const auto look = [&](const char* name, const ConstTensor<4>& t) {
+    for (index_t b = 0; b < t.shape[0]; ++b)
+      for (index_t h = 0; h < t.shape[1]; ++h)
+        for (index_t l = 0; l < t.shape[2]; ++l)
+          for (index_t d = 0; d < t.shape[3]; ++d) {
+            const double x = t.load(b, h, l, d);
+            if (std::isfinite(x)) continue;
+            found.push_back(std::string(name) + " holds " + (std::isnan(x) ? "nan" : "inf") +
+                            " at [" + std::to_string(b) + ", " + std::to_string(h) + ", " +
+                            std::to_string(l) + ", " + std::to_string(d) + "]");
+            return;
+          }
+  };
+  look("q", attention.q);
+  look("k", attention.k);
+  look("v", attention.v);
+  return found;
+}
+
+// NaN everywhere, of finite inputs: whatever overflows gives that, so it speaks for no overflow.
+void leave_out_overflow(std::vector<Suspect>& causes, Diagnosis& d) {
+  d.pattern.emplace_back("every number is NaN: something overflowed, or was divided by 0");
+  const auto overflows = [](const Suspect& suspect) {
+    return std::string_view(suspect.made.front().fault->id) == "softmax-unshifted";
+  };
+  const auto first = std::find_if(causes.begin(), causes.end(), overflows);
+  if (first == causes.end()) return;
+  d.next.push_back(cause_of(*first).name() +
+                   " would give that here, and so would anything that overflows before");
+  std::erase_if(causes, overflows);
+}
+
 void find_causes(Search& search, const Examined& examined, const std::vector<RowIndex>& rows,
-                 const DiagnoseOptions& options, Diagnosis& d) {
+                 const DiagnoseOptions& options, bool has_poison, Diagnosis& d) {
   std::vector<Suspect> causes = search.single_causes();
+  if (examined.nans == examined.numbers && !has_poison) {
+    leave_out_overflow(causes, d);
+    if (causes.empty()) return;
+  }
   if (!causes.empty() && !is_single_evidence(causes.front(), search)) {
     d.next.push_back(
         cause_of(causes.front()).name() +
@@ -136,7 +176,10 @@ Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
   }
   d.verdict = DiagnosisVerdict::unexplained;
   Search search(subject, judge, rows, examined.wrong_rows);
-  find_causes(search, examined, rows, options, d);
+  const std::vector<std::string> poison =
+      examined.are_finite ? std::vector<std::string>{} : not_finite(attention);
+  d.pattern.insert(d.pattern.begin(), poison.begin(), poison.end());
+  find_causes(search, examined, rows, options, !poison.empty(), d);
   d.tried = search.tried();
   for (const std::string& id : search.not_tried())
     d.not_tried.push_back(id + ": needs all " + std::to_string(q_len) + " x " +

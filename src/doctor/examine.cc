@@ -249,6 +249,8 @@ Examined examine(const Subject& subject, const Judge& judge, const std::vector<R
     double of_row = 0;
     judge.each(numbers, at, false, [&](const Compared& c) {
       ++to.numbers;
+      to.nans += std::isnan(c.found) ? 1 : 0;
+      to.are_finite = to.are_finite && std::isfinite(c.found) && std::isfinite(c.expected);
       const double far = distance(c.found, c.expected, c.tolerance);
       of_row = std::max(of_row, far);
       if (far > worst) {

@@ -14,6 +14,8 @@ namespace glasshead::doctor {
 struct Examined {
   std::vector<RowIndex> wrong_rows;  // worst first
   index_t numbers = 0, wrong = 0;
+  index_t nans = 0;        // of the claimed numbers
+  bool are_finite = true;  // claimed and right numbers
   Entry first_wrong, worst;
   double worst_ulps = 0;
   std::vector<RowReport> small_rows;

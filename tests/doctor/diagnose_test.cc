@@ -1,6 +1,8 @@
 // What the doctor says of single inputs. That it names what it should is trials_test.cc's.
 #include "glasshead/diagnose.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "trials.h"
@@ -198,6 +200,25 @@ TEST(Diagnose, says_nothing_is_proven_about_what_it_did_not_look_at) {
   const Diagnosis d = diagnose({probe.q, probe.k, probe.v, options}, claims);
   ASSERT_FALSE(d.is_right());
   EXPECT_EQ(joined(d.proven).find("lies between"), std::string::npos);
+}
+
+TEST(Diagnose, names_nothing_where_all_is_nan_and_says_where_an_input_is) {
+  const ProbeShape shape{1, 1, 1, 4, 6, 4, 4};
+  Probe probe = make_probe(shape);
+  for (index_t n = 0; n < probe.q.size(); ++n) probe.q.data()[n] *= 1000;  // exp overflows in f32
+  Tensor<float, 4> out({1, 1, 4, 4});
+  for (index_t n = 0; n < out.size(); ++n) out.data()[n] = std::numeric_limits<float>::quiet_NaN();
+  Claims claims;
+  claims.out = out;
+  const Diagnosis d = diagnose({probe.q, probe.k, probe.v}, claims);
+  EXPECT_EQ(d.verdict, DiagnosisVerdict::unexplained);
+  EXPECT_NE(joined(d.pattern).find("every number is NaN"), std::string::npos);
+
+  probe.q(0, 0, 1, 2) = std::numeric_limits<float>::quiet_NaN();
+  const Tensor<float, 4> zero({1, 1, 4, 4});
+  claims.out = zero;
+  const Diagnosis of_poison = diagnose({probe.q, probe.k, probe.v}, claims);
+  EXPECT_NE(joined(of_poison.pattern).find("q holds nan at [0, 0, 1, 2]"), std::string::npos);
 }
 
 TEST(Diagnose, samples_rows_of_large_inputs_and_says_so) {
