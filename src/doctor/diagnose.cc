@@ -90,23 +90,41 @@ std::vector<std::string> not_finite(const AttentionCase& attention) {
   return found;
 }
 
-// NaN everywhere, of finite inputs: whatever overflows gives that, so it speaks for no overflow.
+// Whether numbers of this call, or sums of their products, may leave the range of f16.
+bool leaves_f16(const AttentionCase& attention) {
+  constexpr double kLargest = 65504;
+  const auto largest = [](const ConstTensor<4>& t) {
+    double most = 0;
+    for (index_t b = 0; b < t.shape[0]; ++b)
+      for (index_t h = 0; h < t.shape[1]; ++h)
+        for (index_t l = 0; l < t.shape[2]; ++l)
+          for (index_t d = 0; d < t.shape[3]; ++d)
+            most = std::max(most, std::fabs(t.load(b, h, l, d)));
+    return most;
+  };
+  const double q = largest(attention.q), k = largest(attention.k);
+  return std::max({q, k, largest(attention.v)}) > kLargest ||
+         q * k * static_cast<double>(attention.q.shape[3]) > kLargest;
+}
+
+// NaN everywhere, of numbers that f16 can't hold: whatever overflows gives that, so it speaks for
+// no overflow.
 void leave_out_overflow(std::vector<Suspect>& causes, Diagnosis& d) {
-  d.pattern.emplace_back("every number is NaN: something overflowed, or was divided by 0");
+  d.pattern.emplace_back("every number is NaN, and f16 can't hold all that is computed here");
   const auto overflows = [](const Suspect& suspect) {
     return std::string_view(suspect.made.front().fault->id) == "softmax-unshifted";
   };
   const auto first = std::find_if(causes.begin(), causes.end(), overflows);
   if (first == causes.end()) return;
   d.next.push_back(cause_of(*first).name() +
-                   " would give that here, and so would anything that overflows before");
+                   " would give that here, and so would f16 before the softmax");
   std::erase_if(causes, overflows);
 }
 
 void find_causes(Search& search, const Examined& examined, const std::vector<RowIndex>& rows,
-                 const DiagnoseOptions& options, bool has_poison, Diagnosis& d) {
+                 const DiagnoseOptions& options, bool may_overflow, Diagnosis& d) {
   std::vector<Suspect> causes = search.single_causes();
-  if (examined.nans == examined.numbers && !has_poison) {
+  if (may_overflow) {
     leave_out_overflow(causes, d);
     if (causes.empty()) return;
   }
@@ -179,7 +197,9 @@ Diagnosis diagnose(const AttentionCase& attention, const Claims& claims,
   const std::vector<std::string> poison =
       examined.are_finite ? std::vector<std::string>{} : not_finite(attention);
   d.pattern.insert(d.pattern.begin(), poison.begin(), poison.end());
-  find_causes(search, examined, rows, options, !poison.empty(), d);
+  const bool may_overflow =
+      examined.nans == examined.numbers && poison.empty() && leaves_f16(attention);
+  find_causes(search, examined, rows, options, may_overflow, d);
   d.tried = search.tried();
   for (const std::string& id : search.not_tried())
     d.not_tried.push_back(id + ": needs all " + std::to_string(q_len) + " x " +
