@@ -40,8 +40,7 @@ NamedMistake named(const Fault& fault, const Choice& choice) {
   return {fault.id, choice.text, words.title, words.done, words.cause, words.fix_code, words.fix};
 }
 
-bool hides_by_bias(const Program& p) {
-  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+bool has_dense_bias_in(const Program& p, double low, double high) {
   for (const Bias::Term& term : p.options.bias.terms()) {
     const auto* dense = std::get_if<Bias::Dense>(&term);
     if (dense == nullptr) continue;
@@ -51,10 +50,15 @@ bool hides_by_bias(const Program& p) {
         for (index_t i = 0; i < q_len; ++i) {
           const BroadcastRow row = broadcast_row(dense->values, b, h, i);
           for (index_t j = 0; j < kv_len; ++j)
-            if (row.load(j) == kHidden) return true;
+            if (row.load(j) >= low && row.load(j) <= high) return true;
         }
   }
   return false;
+}
+
+bool hides_by_bias(const Program& p) {
+  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+  return has_dense_bias_in(p, kHidden, kHidden);
 }
 
 }  // namespace glasshead::doctor

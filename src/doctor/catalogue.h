@@ -80,6 +80,8 @@ bool has_term(const Program& p) {
     if (std::holds_alternative<Term>(term)) return true;
   return false;
 }
+// Whether an entry of a dense bias lies in [low, high].
+bool has_dense_bias_in(const Program& p, double low, double high);
 bool hides_by_bias(const Program& p);  // some dense bias has an entry of -inf
 inline index_t query_start(const Program& p) {
   return resolve_query_start(p.options.query_start, p.q->extent(2), p.k->extent(2));

@@ -1,6 +1,7 @@
 // Mistakes in what is added to the scores.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "base/math.h"
@@ -25,19 +26,7 @@ bool edit_alibi(Program& p, void (*change)(Bias::Alibi&)) {
 constexpr double kLowest = -3.4e38;  // f32's lowest, -3.4028e38, or nearly
 
 bool has_lowest(const Program& p) {
-  for (const Bias::Term& term : p.options.bias.terms()) {
-    const auto* dense = std::get_if<Bias::Dense>(&term);
-    if (dense == nullptr) continue;
-    const auto [batch, heads, q_len, kv_len] = p.pairs();
-    for (index_t b = 0; b < batch; ++b)
-      for (index_t h = 0; h < heads; ++h)
-        for (index_t i = 0; i < q_len; ++i) {
-          const BroadcastRow row = broadcast_row(dense->values, b, h, i);
-          for (index_t j = 0; j < kv_len; ++j)
-            if (std::isfinite(row.load(j)) && row.load(j) <= kLowest) return true;
-        }
-  }
-  return false;
+  return has_dense_bias_in(p, -std::numeric_limits<double>::max(), kLowest);
 }
 
 double power_of_two(double x) { return math::pow(2, x); }
