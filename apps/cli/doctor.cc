@@ -210,7 +210,36 @@ int run_probe(DoctorArgs& args) {
   return 0;
 }
 
-int run(DoctorArgs& args) {
+// Flags that would be passed over: those that `what` leaves no use for.
+template <class IsIdle>
+void refuse_beside(const CLI::App& command, const std::string& what, const IsIdle& is_idle) {
+  std::vector<Problem> problems;
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && is_idle(option->get_name(), option->get_group()))
+      problems.push_back({option->get_name(), what});
+  if (!problems.empty()) refuse(std::move(problems));
+}
+
+void refuse_idle_flags(const CLI::App& command, const DoctorArgs& args) {
+  using Name = const std::string&;
+  if (!args.probe.empty()) {
+    refuse_beside(command, "given beside --probe, which judges nothing", [](Name name, Name group) {
+      return group.starts_with("Their numbers") || name == "CASE" || name == "--decimals" ||
+             name == "--dtype" || name == "--no-pairs" || name == "--json";
+    });
+  } else if (!args.case_name.empty()) {
+    refuse_beside(command, "given beside a case, which has its own", [](Name name, Name group) {
+      return group == "Inputs" || group.starts_with("Masks") || group == "Scores" ||
+             group == "Probes" || name.starts_with("--rope");
+    });
+  } else {
+    refuse_beside(command, "is of a probe; --probe DIR is missing",
+                  [](Name, Name group) { return group == "Probes"; });
+  }
+}
+
+int run(const CLI::App& command, DoctorArgs& args) {
+  refuse_idle_flags(command, args);
   if (!args.probe.empty()) return run_probe(args);
   if (args.case_name.empty()) return run_files(args);
   return run_case(args);
@@ -270,7 +299,7 @@ void add(CLI::App& command, int& exit_code) {
   command.add_flag("--no-pairs", args->has_no_pairs, "Look for single mistakes only");
   command.add_flag("--json", args->is_json, "Write the diagnosis as JSON");
   add_probe_flags(command, *args);
-  command.callback([args, &exit_code] { exit_code = run(*args); });
+  command.callback([args, &command, &exit_code] { exit_code = run(command, *args); });
 }
 
 }  // namespace

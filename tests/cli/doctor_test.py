@@ -65,6 +65,18 @@ class Doctor(Case):
         self.assertIn("can't be seen in this shape: ", said)
         self.assertIn("mask-finite:-1e9", said)
 
+    def test_flags_that_would_be_passed_over_are_refused_all_at_once(self):
+        error = self.run_command("doctor", "three-tokens-causal", "--weights", "1 0 0; .5 .5 0; .25 .25 .5",
+                                 "--causal", "--rope", "halves", "--heads", "2", code=2).err
+        for flag in ("--causal", "--rope", "--heads"):
+            self.assertIn(f"{flag}: given beside a case", error)
+        error = self.run_command("doctor", "--probe", self.path("p"), "--out", "1 2", "--json", code=2).err
+        for flag in ("--out", "--json"):
+            self.assertIn(f"{flag}: given beside --probe", error)
+        self.probe()
+        error = self.run_command("doctor", *self.files(), "--out", "1", "--q-len", "6", code=2).err
+        self.assertIn("--q-len: is of a probe", error)
+
     def test_gradients_are_judged_alone_or_beside_out(self):
         q, k, v = ([[1, 0], [0, 1]], [[1, 0], [0, 1], [1, 1]], [[1], [2], [3]])
         d_out = [[1], [2]]
