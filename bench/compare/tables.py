@@ -79,6 +79,13 @@ def ratios(ours, theirs):
     return [median(t) / median(o) for o, t in zip(ours["ms"], theirs["ms"], strict=True)]
 
 
+def judged(ratio, row):
+    """In words: the ratio beside the row's goal."""
+    if ratio < rows.NOT_SLOWER:
+        return "slower than a peer"
+    return "below its goal" if ratio < row.goal else "yes"
+
+
 @dataclasses.dataclass(frozen=True)
 class Standing:
     """One of our operators beside its best peer in one entry."""
@@ -96,10 +103,7 @@ class Standing:
 
     @property
     def judged(self):
-        """In words: the ratio beside the row's goal."""
-        if self.ratio < rows.NOT_SLOWER:
-            return "slower than a peer"
-        return "below its goal" if self.ratio < self.row.goal else "yes"
+        return judged(self.ratio, self.row)
 
 
 def standings(entry):
@@ -138,6 +142,23 @@ def standing_table(measured):
              f"**{s.ratio:.2f}**" if s.ratio < rows.NOT_SLOWER else f"{s.ratio:.2f}", f"{min(s.rounds):.2f}–{max(s.rounds):.2f}",
              f"{s.row.goal:g}", s.judged] for _, m in _known(measured) for s in standings(m)]
     return table(["row", "threads", "operator", "ms", "best peer", "its ms", "best peer ÷ ours", "by rounds", "goal", "reached"], body)
+
+
+def runs_table(documents):
+    """Each of our operators in several runs of the same rows: best peer ÷ ours in each, and their median beside the goal."""
+    found = {}
+    for number, document in enumerate(documents):
+        for _, m in _known(document["rows"]):
+            for s in standings(m):
+                found.setdefault((s.row.name, s.threads, s.ours), {})[number] = s
+    body = []
+    for by_run in found.values():
+        some = next(iter(by_run.values()))
+        middle = median([s.ratio for s in by_run.values()])
+        body.append([some.row.says, str(some.threads), LABELS[some.ours],
+                     *(f"{by_run[n].ratio:.2f} ({LABELS[by_run[n].peer]})" if n in by_run else "–" for n in range(len(documents))),
+                     f"**{middle:.2f}**" if middle < rows.NOT_SLOWER else f"{middle:.2f}", f"{some.row.goal:g}", judged(middle, some.row)])
+    return table(["row", "threads", "operator", *(f"run {n + 1}" for n in range(len(documents))), "median", "goal", "reached"], body)
 
 
 def _time_line(row, m, names):
@@ -216,7 +237,17 @@ def missing(measured):
     return "\n".join(lines)
 
 
-def section(document):
+def machines(documents):
+    """The documents of one machine in one list, in the order in which they come."""
+    found = {}
+    for document in documents:
+        found.setdefault(json.dumps(document["machine"], sort_keys=True), []).append(document)
+    return list(found.values())
+
+
+def section(documents):
+    """The tables of one machine: its first document in full, all of them in the table of runs."""
+    document = documents[0]
     machine, measured = document["machine"], document["rows"]
     kind = f"{machine['cpu']}" + (f", family {machine['family']} model {machine['model']}" if machine.get("family") else "")
     runs = document["rounds"] * document["runs"]
@@ -226,6 +257,9 @@ def section(document):
              "of the quartiles over the median. *Best peer ÷ ours* is how many times as fast as the best peer we are: the median over the rounds of "
              "their time over ours.",
              "**Beside the best peer**", verdict(measured), standing_table(measured)]
+    if len(documents) > 1:
+        parts += [f"**Best peer ÷ ours in {len(documents)} runs** (the first is the one above; commits "
+                  f"{', '.join(d['commit'] for d in documents)})", runs_table(documents)]
     for threads in document["threads"]:
         for group, entries in _groups(measured, threads):
             parts += [f"**{group}, {threads} thread{'s' if threads > 1 else ''}, ms**", time_table(entries, threads)]
@@ -242,16 +276,22 @@ def section(document):
     return "\n\n".join(parts)
 
 
+def stored():
+    """What the results hold; FILE.json stands before FILE-2.json."""
+    paths = sorted(RESULTS.glob("compare-*.json"), key=lambda path: path.stem)
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+
 def page_with(text, documents):
     """The page with the tables of these results between its markers."""
     before, rest = text.split(OPEN)
     after = rest.split(CLOSE)[1]
-    tables = "\n\n".join(section(document) for document in documents) or NONE_YET
+    tables = "\n\n".join(section(of_one) for of_one in machines(documents)) or NONE_YET
     return f"{before}{OPEN}\n\n{tables}\n\n{CLOSE}{after}"
 
 
 def main():
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("compare-*.json"))]
+    documents = stored()
     text = PAGE.read_text(encoding="utf-8")
     new = page_with(text, documents)
     if "--check" in sys.argv[1:]:

@@ -101,16 +101,34 @@ class Tables(unittest.TestCase):
 
     def test_errors_and_memory_are_those_of_the_fewest_threads(self):
         measured = [entry(threads=n, glasshead_attend=result([1], error_rms=n * 1e-7)) for n in (2, 1)]
-        text = tables.section({**document(*measured), "threads": [1, 2]}).split("**Error against f64**")[1]
+        text = tables.section([{**document(*measured), "threads": [1, 2]}]).split("**Error against f64**")[1]
         self.assertIn("| 1.0e-07 |", text)
         self.assertNotIn("2.0e-07", text)
 
     def test_a_column_without_an_entry_is_left_out_of_its_heading_alone(self):
         measured = [entry(glasshead_attend=result([1]), ggml_flash={"cannot": "no"}),
                     entry("decode-4096-f32", glasshead_attend=result([1]), ggml_flash=result([1]))]
-        prefill, decode = tables.section(document(*measured)).split("**Decode, 1 thread, ms**")
+        prefill, decode = tables.section([document(*measured)]).split("**Decode, 1 thread, ms**")
         self.assertNotIn("ggml", prefill.split("**Prefill, 1 thread, ms**")[1])
         self.assertIn("| ggml |", decode)
+
+
+class Runs(unittest.TestCase):
+    RUNS = [document(entry(glasshead_attend=result([1]), torch_sdpa=result([theirs]))) for theirs in (1.2, 0.5, 0.9)]
+
+    def test_a_row_is_judged_by_the_median_of_its_runs(self):
+        self.assertEqual(cells(tables.runs_table(self.RUNS), 2),
+                         ["H12 N512 d64 full f32", "1", "Glasshead", "1.20 (PyTorch)", "0.50 (PyTorch)", "0.90 (PyTorch)", "**0.90**", "1.1",
+                          "slower than a peer"])
+
+    def test_a_run_without_the_row_is_a_dash(self):
+        self.assertEqual(cells(tables.runs_table([self.RUNS[0], document()]), 2)[3:6], ["1.20 (PyTorch)", "–", "1.20"])
+
+    def test_runs_on_one_machine_share_a_section_and_another_machine_has_its_own(self):
+        other = {**self.RUNS[0], "machine": {**self.RUNS[0]["machine"], "cpu": "Other CPU"}}
+        self.assertEqual(tables.machines([self.RUNS[0], other, self.RUNS[1]]), [[self.RUNS[0], self.RUNS[1]], [other]])
+        self.assertIn("in 3 runs", tables.section(self.RUNS))
+        self.assertNotIn("in 1 runs", tables.section([other]))
 
 
 class Page(unittest.TestCase):
@@ -126,9 +144,8 @@ class Page(unittest.TestCase):
         self.assertIn(tables.NONE_YET, tables.page_with(f"{tables.OPEN}{tables.CLOSE}", []))
 
     def test_the_page_is_what_the_stored_results_give(self):
-        documents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(tables.RESULTS.glob("compare-*.json"))]
         page = tables.PAGE.read_text(encoding="utf-8")
-        self.assertEqual(tables.page_with(page, documents), page)
+        self.assertEqual(tables.page_with(page, tables.stored()), page)
 
 
 class Files(unittest.TestCase):
