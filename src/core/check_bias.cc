@@ -1,5 +1,7 @@
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -70,23 +72,30 @@ void check_term(const Bias::T5& t5, const PairShape& pairs, DType compute, Findi
   }
 }
 
-// Whether x < inf, a finite number or -inf, for all of a row that is stored as the compute type.
-template <class T>
+// Whether x < inf, a finite number or -inf, for all of a row that is stored as the compute type:
+// asked of its bits, U, and without a branch, so that compilers make vectors of it.
+template <class T, class U>
 bool row_fits(const Broadcast& values, index_t offset, index_t count) {
+  constexpr U kInfinity = std::bit_cast<U>(std::numeric_limits<T>::infinity());
+  constexpr U kMagnitude = static_cast<U>(~U{0}) >> 1;
   const T* const row = static_cast<const T*>(values.data) + offset;
-  bool is_wrong = false;
-  for (index_t d = 0; d < count; ++d) is_wrong |= !(row[d] < std::numeric_limits<T>::infinity());
-  return !is_wrong;
+  U wrong = 0;
+  for (index_t d = 0; d < count; ++d) {
+    const U bits = std::bit_cast<U>(row[d]);
+    wrong |= static_cast<U>((bits & kMagnitude) > kInfinity) | static_cast<U>(bits == kInfinity);
+  }
+  return wrong == 0;
 }
 
 // Every stored element once: axes that repeat one element count as 1.
 void check_entries(const Broadcast& values, DType compute, Findings& findings) {
   const auto rank = static_cast<std::size_t>(values.rank);
-  std::array<index_t, 4> extent{1, 1, 1, 1};
+  std::array<index_t, 4> extent{1, 1, 1, 1};  // of a tensor with all four axes
   std::array<index_t, 4> stride{0, 0, 0, 0};
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    stride[axis] = values.strides[axis];
-    extent[axis] = stride[axis] == 0 && values.shape[axis] > 0 ? 1 : values.shape[axis];
+    const std::size_t to = 4 - rank + axis;
+    stride[to] = values.strides[axis];
+    extent[to] = stride[to] == 0 && values.shape[axis] > 0 ? 1 : values.shape[axis];
   }
   index_t wrong = 0;
   std::array<index_t, 4> first{};
@@ -96,8 +105,8 @@ void check_entries(const Broadcast& values, DType compute, Findings& findings) {
       for (index_t c = 0; c < extent[2]; ++c) {
         const index_t row = a * stride[0] + b * stride[1] + c * stride[2];
         if (values.dtype == compute && (stride[3] == 1 || extent[3] == 1) &&
-            (compute == DType::f64 ? row_fits<double>(values, row, extent[3])
-                                   : row_fits<float>(values, row, extent[3])))
+            (compute == DType::f64 ? row_fits<double, std::uint64_t>(values, row, extent[3])
+                                   : row_fits<float, std::uint32_t>(values, row, extent[3])))
           continue;
         for (index_t d = 0; d < extent[3]; ++d) {
           const double x = load_element(values.data, values.dtype, row + d * stride[3]);
@@ -113,7 +122,7 @@ void check_entries(const Broadcast& values, DType compute, Findings& findings) {
   std::string more = wrong == 1 ? "" : fmt::format(" ({} such entries)", wrong);
   findings.option("bias.dense",
                   fmt::format("entry {} {}{}; a finite number is added, -inf hides the pair",
-                              index_text(std::span<const index_t>(first.data(), rank)),
+                              index_text(std::span<const index_t>(first).last(rank)),
                               fault_text(found, compute), more));
 }
 
