@@ -8,6 +8,7 @@
 #include <cstring>
 #include <variant>
 
+#include "core/foresee.h"
 #include "core/tile_plan.h"
 #include "core/widen.h"
 
@@ -69,8 +70,13 @@ void load_rows(const Bias::Dense& dense, const PanelRows& rows, KeyRange keys, R
   const PairStrides strides(dense.values);
   const SourceRows sources(strides, rows);
   const index_t count = keys.end - keys.begin;
+  const auto* const elements = static_cast<const unsigned char*>(dense.values.data);
+  const auto size = static_cast<index_t>(size_of(dense.values.dtype));
+  const index_t width = dense.values.shape[static_cast<std::size_t>(dense.values.rank - 1)];
+  const index_t ahead = std::min(RowRuns<T>::kRun, width - keys.end);  // keys of the next block
   for (index_t s = 0; s < sources.count; ++s) {
     const index_t offset = sources.offset[s] + keys.begin * strides.j;
+    if (strides.j == 1) foresee(elements + (offset + count) * size, ahead * size);
     const T* run = nullptr;
     if (strides.j == 1 && dense.values.dtype == dtype_of<T>()) {
       run = static_cast<const T*>(dense.values.data) + offset;

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/foresee.h"
+
 namespace glasshead {
 namespace {
 
@@ -30,12 +32,6 @@ bool has_other(const unsigned char* elements, index_t count, U pattern) {
   for (index_t n = 0; n < count; ++n)
     other = static_cast<U>(other | (load<U>(elements, n) ^ pattern));
   return other != 0;
-}
-
-// A panel reads a short piece of many rows, which no hardware foresees: asks for the next block's
-// piece while this tile's products are made.
-void foresee(const unsigned char* next, index_t bytes) {
-  for (index_t n = 0; n < bytes; n += 64) __builtin_prefetch(next + n, 0, 2);
 }
 
 template <class U>
