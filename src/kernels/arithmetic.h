@@ -40,7 +40,9 @@ struct Arithmetic<float> {
   static constexpr float kLog2e = 0x1.715476p+0F;
   static constexpr float kLn2High = 0x1.62e4p-1F;  // 15 bits: its product with n is exact
   static constexpr float kLn2Low = 0x1.7f7d1cp-20F;
-  static constexpr float kSmallest = -104.5F;  // its exp, and that of less, rounds to 0
+  // exp rounds to 0 from -104 on. Here n + 64 + 127 is 0 and so is the factor of two: hidden keys
+  // cost no underflow, which takes AMD's processors longer than a product.
+  static constexpr float kSmallest = -132.4F;
   // Adding it rounds to a whole number n and leaves n + 64 + 127 in the low bits of the float.
   static constexpr float kRound = 0x1.8p+23F + 191.0F;
   static constexpr float kDown = 0x1p-64F;
@@ -57,7 +59,7 @@ struct Arithmetic<double> {
   static constexpr double kLog2e = 0x1.71547652b82fep+0;
   static constexpr double kLn2High = 0x1.62e42feep-1;  // 32 bits
   static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
-  static constexpr double kSmallest = -746.0;
+  static constexpr double kSmallest = -753.4;  // likewise: n is -1087
   static constexpr double kRound = 0x1.8p+52 + 1087.0;
   static constexpr double kDown = 0x1p-64;
   static constexpr int kMantissaBits = 52;
