@@ -84,9 +84,11 @@ FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int 
       }
     }
   }
-  // Ties in the order of memory.
+  // Head by head, so that a head's keys stay in the caches; of each the longest first, so that the
+  // last items of all are short and threads end together.
   std::sort(cut.items.begin(), cut.items.end(), [](const FusedItem& x, const FusedItem& y) {
-    return std::tuple(-x.cost, x.row_block, x.node) < std::tuple(-y.cost, y.row_block, y.node);
+    return std::tuple(x.b, x.g, -x.cost, x.row_block, x.node) <
+           std::tuple(y.b, y.g, -y.cost, y.row_block, y.node);
   });
   return cut;
 }
