@@ -1,7 +1,7 @@
 // The fused path: attention without a matrix of scores, in the order of `arithmetic/1`. Work is cut
 // into items (a few panels of query rows of one kv head, and where there are fewer items than
-// threads also a run of chunks of keys), which the context's threads take from one queue, longest
-// first. How it is cut changes no bit.
+// threads also a run of chunks of keys), which the context's threads take from one queue, head
+// by head, of each the longest first. How it is cut changes no bit.
 //
 //   const EmptyRows empty = run_fused(call, context);
 #pragma once
@@ -41,7 +41,7 @@ struct FusedCut {
   index_t panels = 1;       // of an item, at most
   index_t node_chunks = 0;  // chunks of a node, a power of two; 0: items cover all their chunks
   index_t row_blocks = 0, nodes = 1;
-  std::vector<FusedItem> items;  // longest first
+  std::vector<FusedItem> items;  // in the order in which they are handed out
 };
 FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int threads,
                    const PlanOfBatch& plans);
