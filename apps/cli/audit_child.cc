@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -42,18 +40,13 @@ Clock::time_point after(double seconds) {
 
 std::string of_errno(int number) { return std::strerror(number); }  // NOLINT(concurrency-mt-unsafe)
 
-void close_one(int& file) {
-  if (file >= 0) close(file);
-  file = -1;
-}
-
 // Both ends are closed in children; `dup2` of posix_spawn opens the one that they get.
-void make_pipe(int& read_end, int& write_end) {
+void make_pipe(PipeEnd& read_end, PipeEnd& write_end) {
   int ends[2];
   if (pipe(ends) != 0) cannot("COMMAND", "no pipe to it: " + of_errno(errno));
   for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
-  read_end = ends[0];
-  write_end = ends[1];
+  read_end.take(ends[0]);
+  write_end.take(ends[1]);
 }
 
 // {in} and {out} of the arguments; without them, both are added at the end.
@@ -73,23 +66,32 @@ std::vector<std::string> with_files(std::vector<std::string> arguments, const st
 
 }  // namespace
 
-AuditChild::AuditChild(ChildOptions options) : options_(std::move(options)) {
-  std::error_code error;
-  std::string name =
-      (std::filesystem::temp_directory_path(error) / "glasshead-audit-XXXXXX").string();
-  if (error || mkdtemp(name.data()) == nullptr) cannot("--", "no folder for temporary files");
-  folder_ = name;
-  in_ = folder_ + "/in.safetensors";
-  out_ = folder_ + "/out.safetensors";
-  errors_ = folder_ + "/stderr";
-  std::signal(SIGPIPE, SIG_IGN);  // a process that has ended is told by its answer that is missing
+void PipeEnd::take(int number) {
+  close();
+  number_ = number;
 }
 
-AuditChild::~AuditChild() {
-  kill_all();
-  std::error_code error;
-  std::filesystem::remove_all(folder_, error);
+void PipeEnd::close() {
+  if (number_ >= 0) ::close(number_);
+  number_ = -1;
 }
+
+QuietPipes::QuietPipes() {
+  struct sigaction ignored{};
+  ignored.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignored, &before_);
+}
+
+QuietPipes::~QuietPipes() { sigaction(SIGPIPE, &before_, nullptr); }
+
+AuditChild::AuditChild(ChildOptions options)
+    : options_(std::move(options)),
+      folder_("audit"),
+      in_(folder_.file("in.safetensors")),
+      out_(folder_.file("out.safetensors")),
+      errors_(folder_.file("stderr")) {}
+
+AuditChild::~AuditChild() { kill_all(); }
 
 AuditAnswer AuditChild::ask(const AuditCall& call) {
   write_bytes(in_, audit_file(call));
@@ -99,7 +101,7 @@ AuditAnswer AuditChild::ask(const AuditCall& call) {
 }
 
 void AuditChild::start(const std::vector<std::string>& arguments) {
-  int their_in = -1, their_out = -1;
+  PipeEnd their_in, their_out;
   heard_.clear();
   if (options_.serves) {
     make_pipe(their_in, to_);
@@ -108,8 +110,8 @@ void AuditChild::start(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   if (options_.serves) {
-    posix_spawn_file_actions_adddup2(&files, their_in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, their_out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, their_in.number(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, their_out.number(), STDOUT_FILENO);
   } else {
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -131,8 +133,6 @@ void AuditChild::start(const std::vector<std::string>& arguments) {
   const int failure = posix_spawnp(&process_, words.front(), &files, &how, words.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&how);
-  close_one(their_in);
-  close_one(their_out);
   if (failure != 0) {
     process_ = 0;
     cannot("COMMAND", arguments.front() + " can't be started: " + of_errno(failure));
@@ -156,8 +156,8 @@ bool AuditChild::has_ended(double seconds) {
 }
 
 void AuditChild::kill_all() {
-  close_one(to_);
-  close_one(from_);
+  to_.close();
+  from_.close();
   if (process_ == 0) return;
   kill(-process_, SIGKILL);
   waitpid(process_, &status_, 0);
@@ -178,7 +178,8 @@ AuditAnswer AuditChild::ask_running() {
   if (process_ == 0) start(options_.command);
   const std::string line = in_ + "\t" + out_ + "\n";
   // A line fits into the pipe whole: the process has answered the ones before.
-  const bool is_told = write(to_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const bool is_told =
+      write(to_.number(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
   std::string said;
   const Heard heard =
       is_told ? hear(options_.seconds + (is_fresh_ ? kStartSeconds : 0), said) : Heard::ended;
@@ -219,14 +220,14 @@ AuditChild::Heard AuditChild::hear(double seconds, std::string& said) {
         return Heard::not_offered;
       }
     }
-    pollfd waiting{from_, POLLIN, 0};
+    pollfd waiting{from_.number(), POLLIN, 0};
     const double left = seconds_until(end);
     if (left <= 0) return Heard::nothing;
     const int ready = poll(&waiting, 1, static_cast<int>(left * 1000) + 1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) continue;  // the time decides
     char piece[4096];
-    const ssize_t count = read(from_, piece, sizeof piece);
+    const ssize_t count = read(from_.number(), piece, sizeof piece);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return Heard::ended;
     heard_.append(piece, static_cast<std::size_t>(count));

@@ -2,10 +2,12 @@
 // other it may crash or hang without harm.
 #pragma once
 
+#include <csignal>
 #include <string>
 #include <sys/types.h>
 #include <vector>
 
+#include "cli/temporary_folder.h"
 #include "glasshead/audit.h"
 
 namespace glasshead::cli {
@@ -15,6 +17,34 @@ struct ChildOptions {
   bool serves = false;  // one process for all: a line per input on its stdin, one per answer on its
                         // stdout
   double seconds = 20;  // for one answer; a process that has just started gets kStartSeconds more
+};
+
+// An end of a pipe, closed with its owner.
+class PipeEnd {
+ public:
+  PipeEnd() = default;
+  ~PipeEnd() { close(); }
+  PipeEnd(const PipeEnd&) = delete;
+  PipeEnd& operator=(const PipeEnd&) = delete;
+
+  int number() const { return number_; }
+  void take(int number);  // closes the one before
+  void close();
+
+ private:
+  int number_ = -1;  // none
+};
+
+// SIGPIPE is ignored meanwhile; afterwards it does what it did before.
+class QuietPipes {
+ public:
+  QuietPipes();
+  ~QuietPipes();
+  QuietPipes(const QuietPipes&) = delete;
+  QuietPipes& operator=(const QuietPipes&) = delete;
+
+ private:
+  struct sigaction before_ = {};
 };
 
 class AuditChild {
@@ -42,10 +72,12 @@ class AuditChild {
   std::string last_words() const;  // the last line of its stderr
 
   ChildOptions options_;
-  std::string folder_, in_, out_, errors_;
+  TemporaryFolder folder_;
+  std::string in_, out_, errors_;
+  QuietPipes quiet_;   // a process that has ended is told by its answer that is missing
   pid_t process_ = 0;  // 0: none runs
   int status_ = 0;     // of the one that ended last
-  int to_ = -1, from_ = -1;
+  PipeEnd to_, from_;
   std::string heard_;      // of its stdout, not used yet
   bool is_fresh_ = false;  // it has not answered yet
   bool has_answered_ = false;

@@ -1,5 +1,4 @@
 // glasshead doctor: q, k, v and somebody's output -> right, or which mistake it is.
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -7,6 +6,7 @@
 #include "cli/attention_args.h"
 #include "cli/claims.h"
 #include "cli/command.h"
+#include "cli/temporary_folder.h"
 #include "cli/trace_files.h"
 #include "cli/values.h"
 #include "doctor/case_subject.h"
@@ -149,23 +149,16 @@ void write_probe(const std::filesystem::path& folder, const Probe& probe) {
 // The options, read against files of the probe's shapes that last as long as the reading.
 void load_call_of_shape(DoctorArgs& args, AttentionCall& call, std::vector<Problem>& problems) {
   const ProbeShape& shape = args.shape;
-  std::string name = (std::filesystem::temp_directory_path() / "glasshead-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    problems.push_back({"--probe", "no folder for temporary files: " + name});
-    return;
-  }
-  const std::filesystem::path folder(name);
+  const TemporaryFolder folder("doctor");
   Probe empty;
   empty.q = Tensor<float, 4>({shape.batch, shape.heads, shape.q_len, shape.d_k});
   empty.k = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_k});
   empty.v = Tensor<float, 4>({shape.batch, shape.kv_heads, shape.kv_len, shape.d_v});
-  write_probe(folder, empty);
-  args.attention.q = (folder / "q.npy").string();
-  args.attention.k = (folder / "k.npy").string();
-  args.attention.v = (folder / "v.npy").string();
+  write_probe(folder.path(), empty);
+  args.attention.q = folder.file("q.npy");
+  args.attention.k = folder.file("k.npy");
+  args.attention.v = folder.file("v.npy");
   load_call(args.attention, call, problems);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
 }
 
 int run_probe(DoctorArgs& args) {
