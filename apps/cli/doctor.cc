@@ -27,12 +27,6 @@ struct DoctorArgs {
   bool has_d_v = false, has_kv_heads = false, has_kv_len = false;
 };
 
-std::optional<DType> parse_dtype(const std::string& text) {
-  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16})
-    if (text == name(type)) return type;
-  return std::nullopt;
-}
-
 std::optional<Rotary> read_rotary(const DoctorArgs& args, std::vector<Problem>& problems) {
   if (args.rope_pairing.empty()) {
     if (args.rope_base || args.rope_size)
@@ -77,7 +71,7 @@ std::optional<int> read_decimals(const Text& text, std::vector<Problem>& problem
 DiagnoseOptions read_options(const DoctorArgs& args, const LoadedClaims& claims,
                              std::vector<Problem>& problems) {
   DiagnoseOptions options;
-  if (!args.dtype.empty()) options.arithmetic = parse_dtype(args.dtype);
+  if (!args.dtype.empty()) options.arithmetic = dtype_named(args.dtype);
   options.decimals = read_decimals(args.decimals, problems);
   if (!args.decimals) options.decimals = claims.decimals;
   options.tries_pairs = !args.has_no_pairs;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@
 #include "glasshead/tensor.h"
 
 namespace glasshead {
+
+// The type that name() calls so, "f32"; nullopt: none of them.
+std::optional<DType> dtype_named(std::string_view word);
 
 // A tensor with its own memory: dense, row-major (a Fortran-ordered .npy is put in this order on
 // reading).

@@ -53,6 +53,12 @@ std::string names_of(const NamedTensors& tensors) {
 
 }  // namespace
 
+std::optional<DType> dtype_named(std::string_view word) {
+  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::u8, DType::i64})
+    if (word == name(type)) return type;
+  return std::nullopt;
+}
+
 index_t FileTensor::size() const { return checked_size(shape).value_or(0); }
 
 double FileTensor::load(index_t n) const {

@@ -84,12 +84,6 @@ nb::dict call_of(const AuditCall& call) {
   return made;
 }
 
-DType dtype_of_name(const std::string& text) {
-  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64})
-    if (text == name(type)) return type;
-  return DType::u8;
-}
-
 class Run {
  public:
   Run(const std::string& subject, const std::vector<std::string>& takes,
@@ -103,7 +97,7 @@ class Run {
 
   void answer(const std::string& dtype, const std::vector<index_t>& shape, const nb::bytes& bytes) {
     AuditAnswer answer;
-    answer.out.dtype = dtype_of_name(dtype);
+    answer.out.dtype = dtype_named(dtype).value();  // the package names no other
     answer.out.shape = shape;
     answer.out.bytes.resize(bytes.size());
     if (bytes.size() > 0) std::memcpy(answer.out.bytes.data(), bytes.c_str(), bytes.size());

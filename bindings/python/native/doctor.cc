@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "doctor/case_subject.h"
+#include "glasshead/tensor_file.h"
 #include "python/native/calls.h"
 #include "python/native/options.h"
 
@@ -98,11 +99,10 @@ void Claimed::claim(const std::string& name, nb::handle object) {
   held_.push_back(std::move(array));
 }
 
-void Claimed::dtype(const std::string& name_) {
-  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16})
-    if (name_ == name(type)) options.arithmetic = type;
-  if (!options.arithmetic)
-    problems.push_back({"dtype", "\"" + name_ + "\" is none of f64, f32, bf16, f16"});
+void Claimed::dtype(const std::string& word) {
+  options.arithmetic = dtype_named(word);
+  if (!options.arithmetic || *options.arithmetic == DType::u8 || *options.arithmetic == DType::i64)
+    problems.push_back({"dtype", "\"" + word + "\" is none of f64, f32, bf16, f16"});
 }
 
 Judged Claimed::judge(const AttentionCase& attention,

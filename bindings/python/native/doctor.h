@@ -27,7 +27,7 @@ class Claimed {
   Claimed& operator=(const Claimed&) = delete;
 
   void claim(const std::string& name, nb::handle array);
-  void dtype(const std::string& name);
+  void dtype(const std::string& word);
 
   // Needs no lock of the interpreter's. `labels` are those of query rows where none are given.
   Judged judge(const AttentionCase& attention, const std::vector<std::string>& labels = {}) const;
