@@ -7,6 +7,10 @@
 //       {.takes = {Feature::mask, Feature::causal_end}});
 //   puts(audit_text(report).c_str());
 //
+// An answer is judged number by number against f64. Where a call takes more than 1e8 products and
+// sums (none of the table's does today) some of its rows are, and which mistake gives the wrong
+// numbers is looked for up to 2e6.
+//
 // What a function refuses (an exception) is a row of the report, and so is what it does not offer.
 // Crashes and hangs need a process in between: AuditRun hands out one call after another to a
 // program that makes them elsewhere (`glasshead audit`, glasshead.audit in Python).
@@ -82,7 +86,8 @@ struct AuditAnswer {
 
 enum class AuditVerdict : std::uint8_t {
   right,
-  varies,  // right, but not the same bits where the same numbers were asked for in another way
+  varies,  // right, but other bits where the same numbers were asked for in another way: again,
+           // without the other batch entries or rows, beside others, on other threads
   wrong,
   refuses,
   crashes,
@@ -110,7 +115,13 @@ struct AuditReport {
 
   index_t count(AuditVerdict verdict) const;
   bool has_faults() const;  // a row that is wrong, crashes or hangs
+  // Why nothing was audited: every row is "not offered" (their reasons, the commonest first), or
+  // there is none. Empty: something was.
+  std::string why_nothing() const;
 };
+
+// How far an audit is: inputs done, of all of them, and the one that is asked next.
+using AuditProgress = std::function<void(index_t done, index_t inputs, const std::string& input)>;
 
 struct AuditOptions {
   std::string subject = "attention";            // what the report calls it
@@ -120,6 +131,7 @@ struct AuditOptions {
   // An existing folder: the smallest failing input of each fault is written there, a .safetensors
   // file with q, k, v, mask, bias, and out as they gave it. Empty: none.
   std::string folder = {};
+  AuditProgress progress = {};  // called before each input that is asked; empty: nobody looks
 };
 
 std::vector<std::string> audit_groups();  // "shapes", "heads", ...

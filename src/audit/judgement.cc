@@ -13,7 +13,6 @@ namespace {
 
 using namespace doctor;
 
-constexpr double kJudgedWork = 1e8;     // products and sums: beyond it rows are sampled
 constexpr std::size_t kPlainRows = 64;  // rows that plain attention is measured on
 constexpr std::size_t kMostText = 160;  // characters of their error
 
@@ -29,6 +28,27 @@ std::string first_line(const std::string& text) {
     line = line.substr(0, end) + "...";
   }
   return line;
+}
+
+// Of which part of out the bits differ, and between which two calls.
+const char* compared(Relation relation) {
+  switch (relation) {
+    case Relation::alone:
+      return " of the last batch entry have other bits when it is computed by itself";
+    case Relation::neighbours:
+      return " of the last batch entry have other bits when the entries before it hold other "
+             "numbers";
+    case Relation::other_rows:
+      return " of the middle query row have other bits when the other rows hold other numbers";
+    case Relation::few_rows:
+      return " of the middle query rows have other bits when these are computed by themselves";
+    case Relation::threads:
+      return " have other bits on 4 threads than on 1";
+    case Relation::none:
+    case Relation::again:
+      break;
+  }
+  return " have other bits when the same call is made again";
 }
 
 std::size_t bytes_of(const FileTensor& x) {
@@ -88,6 +108,38 @@ void judge_numbers(const AuditCall& call, const FileTensor& out, bool looks_for_
     row.text += "; " + examined.pattern.front();
 }
 
+// Of what came back without numbers to look at, or before they are.
+AuditVerdict verdict_of(Answered kind) {
+  switch (kind) {
+    case Answered::refused:
+      return AuditVerdict::refuses;
+    case Answered::crashed:
+      return AuditVerdict::crashes;
+    case Answered::hung:
+      return AuditVerdict::hangs;
+    case Answered::not_offered:
+      return AuditVerdict::not_offered;
+    case Answered::out:
+      break;
+  }
+  return AuditVerdict::right;
+}
+
+// Why an answer can't be judged number by number; empty: it can.
+std::string no_numbers(const AuditCall& call, const AuditAnswer& answer) {
+  if (!answer.text.empty()) return first_line(answer.text);
+  const FileTensor& out = answer.out;
+  const auto wanted = call.out_shape();
+  if (!std::equal(wanted.begin(), wanted.end(), out.shape.begin(), out.shape.end()))
+    return "out has shape " + shape_text(out.shape) + ", should have " + shape_text(wanted);
+  if (out.dtype == DType::u8 || out.dtype == DType::i64)
+    return std::string("out holds ") + name(out.dtype) + ", should hold floating-point numbers";
+  if (!is_whole(out))
+    return "out has " + std::to_string(out.bytes.size()) + " bytes, should have " +
+           std::to_string(bytes_of(out));
+  return {};
+}
+
 }  // namespace
 
 bool is_whole(const FileTensor& x) { return x.bytes.size() == bytes_of(x); }
@@ -99,11 +151,12 @@ double work_of(const AuditCall& call) {
          static_cast<double>(call.k.shape[3] + call.v.shape[3]);
 }
 
+// By the readable path: a judge who stood on the fused one could not be asked about it.
 std::vector<std::string> unseen_mistakes(const AuditCall& call) {
   const auto shape = call.out_shape();
   FileTensor out = make_tensor(call.q.dtype, {shape.begin(), shape.end()});
-  attend(call.q, call.k, call.v, {out.bytes.data(), out.dtype, shape, row_major(shape)},
-         call.options);
+  attend_transparent(call.q, call.k, call.v, {out.bytes.data(), out.dtype, shape, row_major(shape)},
+                     call.options);
   Claims claims;
   claims.out = out.view<4>("out");
   return diagnose({call.q, call.k, call.v, call.options, std::nullopt, {}}, claims).blind;
@@ -111,56 +164,19 @@ std::vector<std::string> unseen_mistakes(const AuditCall& call) {
 
 void judge_answer(const AuditCall& call, const AuditAnswer& answer, bool looks_for_pairs,
                   AuditRow& row) {
-  row.verdict = AuditVerdict::right;
-  switch (answer.kind) {
-    case Answered::refused:
-      row.verdict = AuditVerdict::refuses;
-      row.text = first_line(answer.text);
-      return;
-    case Answered::crashed:
-      row.verdict = AuditVerdict::crashes;
-      row.text = first_line(answer.text);
-      return;
-    case Answered::hung:
-      row.verdict = AuditVerdict::hangs;
-      row.text = first_line(answer.text);
-      return;
-    case Answered::not_offered:
-      row.verdict = AuditVerdict::not_offered;
-      row.text = first_line(answer.text);
-      return;
-    case Answered::out:
-      break;
-  }
-  if (!answer.text.empty()) {
-    row.verdict = AuditVerdict::wrong;
+  row.verdict = verdict_of(answer.kind);
+  if (answer.kind != Answered::out) {
     row.text = first_line(answer.text);
     return;
   }
-  const auto wanted = call.out_shape();
-  if (!std::equal(wanted.begin(), wanted.end(), answer.out.shape.begin(), answer.out.shape.end())) {
-    row.verdict = AuditVerdict::wrong;
-    row.text =
-        "out has shape " + shape_text(answer.out.shape) + ", should have " + shape_text(wanted);
-    return;
-  }
-  if (answer.out.dtype == DType::u8 || answer.out.dtype == DType::i64) {
-    row.verdict = AuditVerdict::wrong;
-    row.text =
-        std::string("out holds ") + name(answer.out.dtype) + ", should hold floating-point numbers";
-    return;
-  }
-  if (!is_whole(answer.out)) {
-    row.verdict = AuditVerdict::wrong;
-    row.text = "out has " + std::to_string(answer.out.bytes.size()) + " bytes, should have " +
-               std::to_string(bytes_of(answer.out));
-    return;
-  }
-  judge_numbers(call, answer.out, looks_for_pairs, row);
+  row.text = no_numbers(call, answer);
+  if (row.text.empty()) return judge_numbers(call, answer.out, looks_for_pairs, row);
+  row.verdict = AuditVerdict::wrong;
 }
 
-void judge_bits(const AuditCall& call, const Shared& part, const FileTensor& first,
+void judge_bits(const AuditCall& call, const Input& input, const FileTensor& first,
                 const FileTensor& second, AuditRow& row) {
+  const Shared part = shared_part(input);
   const ConstTensor<4> a = first.view<4>("out"), b = second.view<4>("out");
   // Results may be stored wider than what they come from.
   const DType type = half_ulp(call.q.dtype) > half_ulp(a.dtype) ? call.q.dtype : a.dtype;
@@ -183,8 +199,8 @@ void judge_bits(const AuditCall& call, const Shared& part, const FileTensor& fir
       }
   if (other == 0) return;
   row.verdict = AuditVerdict::varies;
-  row.text = std::to_string(other) + " of " + std::to_string(numbers) +
-             " numbers have other bits, up to " + wire::significant(most, 2) +
+  row.text = std::to_string(other) + " of " + std::to_string(numbers) + " numbers" +
+             compared(input.relation) + ", up to " + wire::significant(most, 2) +
              " ulp of their row's largest";
 }
 

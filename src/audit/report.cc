@@ -1,6 +1,7 @@
 // The report: counts, a table for a terminal, JSON.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "audit/inputs.h"
 #include "wire/decimal.h"
@@ -97,6 +98,31 @@ std::string lines(const AuditReport& report, AuditVerdict verdict) {
   return text;
 }
 
+// What inputs are not offered for, each reason with its number of inputs, the commonest first.
+std::vector<std::pair<std::string, index_t>> reasons(const AuditReport& report) {
+  std::vector<std::pair<std::string, index_t>> all;
+  for (const AuditRow& row : report.rows) {
+    if (row.verdict != AuditVerdict::not_offered) continue;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& x) { return x.first == row.text; });
+    if (found == all.end())
+      all.emplace_back(row.text, 1);
+    else
+      ++found->second;
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  return all;
+}
+
+std::string reasons_text(const AuditReport& report) {
+  std::string text;
+  for (const auto& [reason, count] : reasons(report))
+    text += right_aligned(std::to_string(count), 6) + "  " + reason + "\n";
+  return text.empty() ? text : "\nnot offered\n" + text;
+}
+
 // The largest errors in each type.
 std::string accuracy_text(const AuditReport& report) {
   std::string text;
@@ -142,6 +168,19 @@ bool AuditReport::has_faults() const {
   return count(AuditVerdict::wrong) + count(AuditVerdict::crashes) + count(AuditVerdict::hangs) > 0;
 }
 
+std::string AuditReport::why_nothing() const {
+  if (rows.empty()) return "there is no input";
+  if (count(AuditVerdict::not_offered) < static_cast<index_t>(rows.size())) return {};
+  constexpr std::size_t kMostReasons = 3;
+  const auto all = reasons(*this);
+  std::string text = "none of " + std::to_string(rows.size()) + " inputs is offered: ";
+  for (std::size_t n = 0; n < std::min(all.size(), kMostReasons); ++n)
+    text += (n > 0 ? "; " : "") + all[n].first + " (" + std::to_string(all[n].second) + ")";
+  if (all.size() > kMostReasons)
+    text += "; and " + std::to_string(all.size() - kMostReasons) + " more reasons";
+  return text;
+}
+
 std::string audit_text(const AuditReport& report) {
   std::string text =
       "audit of " + report.subject + ": " + std::to_string(report.rows.size()) + " inputs\n";
@@ -150,7 +189,7 @@ std::string audit_text(const AuditReport& report) {
        {AuditVerdict::crashes, AuditVerdict::hangs, AuditVerdict::wrong, AuditVerdict::varies,
         AuditVerdict::refuses})
     text += lines(report, verdict);
-  return text + accuracy_text(report);
+  return text + reasons_text(report) + accuracy_text(report);
 }
 
 std::string audit_json(const AuditReport& report) {

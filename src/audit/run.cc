@@ -220,7 +220,11 @@ const AuditCall* AuditRun::next() {
     const Input& input = run.inputs[run.at];
     const std::string missing = run.missing(input);
     run.made = make_call(input, run.options.seed, run.is_second);
-    if (missing.empty()) return &run.made.call;
+    if (missing.empty()) {
+      if (run.options.progress && !run.is_second)
+        run.options.progress(inputs_done(), inputs(), run.made.call.input);
+      return &run.made.call;
+    }
     AuditRow row = run.row_of(input);
     row.what = words(run.made.call);
     row.verdict = AuditVerdict::not_offered;
@@ -247,8 +251,7 @@ void AuditRun::answer(AuditAnswer answer) {
     run.is_second = true;
     return;
   }
-  if (is_right && run.is_second)
-    judge_bits(run.made.call, shared_part(input), run.first, answer.out, row);
+  if (is_right && run.is_second) judge_bits(run.made.call, input, run.first, answer.out, row);
   std::vector<std::string> all = row.mistakes;
   if (row.mistakes.size() > 1) run.rule_out(input, row);
   run.keep(row, answer);

@@ -241,10 +241,82 @@ TEST(Audit, OtherBitsInABatchVaryAndAreNotWrong) {
       options);
   const AuditRow& row = find(report, "same bits", "alone-as-in-a-batch-6x9");
   EXPECT_EQ(row.verdict, AuditVerdict::varies);
-  EXPECT_TRUE(row.text.starts_with("1 of 384 numbers have other bits, up to ")) << row.text;
+  EXPECT_TRUE(
+      row.text.starts_with("1 of 384 numbers of the last batch entry have other bits when it "
+                           "is computed by itself, up to "))
+      << row.text;
   EXPECT_EQ(find(report, "same bits", "run-again-6x9").verdict, AuditVerdict::right);
   EXPECT_EQ(report.count(AuditVerdict::varies), 2);
   EXPECT_FALSE(report.has_faults());
+}
+
+TEST(Audit, WhatVariesIsSaidWithWhatItWasComparedWith) {
+  AuditOptions options;
+  options.groups = {"same bits"};
+  index_t calls = 0;
+  const AuditReport report = audit(
+      [&](const AuditCall& call, const MutableTensor<4>& out) {
+        attend(call.q, call.k, call.v, out, call.options);
+        if (out.dtype != DType::f32) return;
+        auto* data = static_cast<float*>(out.data);  // each second call differs from its first
+        if (++calls % 2 == 0)
+          for (index_t n = 0; n < out.shape[0] * out.shape[1] * out.shape[2] * out.shape[3]; ++n)
+            data[n] = std::nextafter(data[n], kInf);
+      },
+      options);
+  for (const auto& [input, said] :
+       {std::pair{"run-again-6x9",
+                  "768 of 768 numbers have other bits when the same call is made "
+                  "again, up to "},
+        {"other-batch-entries-6x9",
+         "384 of 384 numbers of the last batch entry have other bits "
+         "when the entries before it hold other numbers, up to "},
+        {"other-query-rows-6x9",
+         "128 of 128 numbers of the middle query row have other bits when "
+         "the other rows hold other numbers, up to "},
+        {"some-rows-by-themselves-6x9",
+         "256 of 256 numbers of the middle query rows have other "
+         "bits when these are computed by themselves, up to "},
+        {"threads-1-and-4-6x9",
+         "768 of 768 numbers have other bits on 4 threads than on 1, up "
+         "to "}}) {
+    const AuditRow& row = find(report, "same bits", input);
+    EXPECT_EQ(row.verdict, AuditVerdict::varies);
+    EXPECT_TRUE(row.text.starts_with(said)) << row.text;
+  }
+}
+
+TEST(Audit, ProgressIsToldForEachInputOnce) {
+  std::vector<std::string> told;
+  AuditOptions options;
+  options.groups = {"heads", "layouts", "same bits"};
+  options.takes = {Feature::grouped_heads};
+  options.progress = [&](index_t done, index_t inputs, const std::string& input) {
+    EXPECT_EQ(inputs, 44);
+    EXPECT_LT(done, inputs);
+    told.push_back(input);
+  };
+  audit(plain({}), options);
+  EXPECT_EQ(told.front(), "heads/heads-1-kv-1");
+  EXPECT_EQ(told.back(), "same bits/some-rows-by-themselves-40x300");
+  EXPECT_EQ(std::set<std::string>(told.begin(), told.end()).size(), told.size());
+  EXPECT_EQ(std::count_if(told.begin(), told.end(),
+                          [](const std::string& x) { return x.starts_with("layouts"); }),
+            0);  // not offered
+}
+
+TEST(Audit, WhatIsNotOfferedIsShownByWhatItWouldTake) {
+  AuditOptions options;
+  options.groups = {"heads", "layouts"};
+  options.takes = {};
+  const AuditReport some = audit(plain({}), options);
+  EXPECT_EQ(some.why_nothing(), "");
+  EXPECT_NE(audit_text(some).find("\nnot offered\n    10  strides\n"
+                                  "     5  grouped-heads\n     1  grouped-heads, causal\n"),
+            std::string::npos)
+      << audit_text(some);
+  options.groups = {"layouts"};
+  EXPECT_EQ(audit(plain({}), options).why_nothing(), "none of 10 inputs is offered: strides (10)");
 }
 
 TEST(Audit, TheSmallestInputOfEachFaultIsWrittenWithTheDoctorsCommand) {

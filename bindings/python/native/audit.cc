@@ -88,7 +88,7 @@ class Run {
  public:
   Run(const std::string& subject, const std::vector<std::string>& takes,
       const std::vector<std::string>& groups, std::uint64_t seed, const std::string& folder)
-      : run_({subject, features_of(takes), groups, seed, folder}) {}
+      : run_({subject, features_of(takes), groups, seed, folder, {}}) {}
 
   nb::object next() {
     const AuditCall* call = run_.next();
@@ -107,6 +107,8 @@ class Run {
 
   void told(Answered kind, const std::string& text) { run_.answer({kind, {}, text}); }
   AuditReport report() const { return run_.report(); }
+  index_t done() const { return run_.inputs_done(); }
+  index_t inputs() const { return run_.inputs(); }
 
  private:
   AuditRun run_;
@@ -124,12 +126,17 @@ void add_audit(nb::module_& module) {
   const auto tells = [](Answered kind) {
     return [kind](Run& run, const std::string& text) { run.told(kind, text); };
   };
-  nb::class_<AuditReport>(module, "AuditReport").def("text", &audit_text).def("json", &audit_json);
+  nb::class_<AuditReport>(module, "AuditReport")
+      .def("text", &audit_text)
+      .def("json", &audit_json)
+      .def("why_nothing", &AuditReport::why_nothing);
   nb::class_<Run>(module, "AuditRun")
       .def(nb::init<const std::string&, const std::vector<std::string>&,
                     const std::vector<std::string>&, std::uint64_t, const std::string&>(),
            nb::arg("subject"), nb::arg("takes"), nb::arg("groups"), nb::arg("seed"),
            nb::arg("folder"))
+      .def_prop_ro("done", &Run::done)
+      .def_prop_ro("inputs", &Run::inputs)
       .def("next", &Run::next)
       .def("answer", &Run::answer, nb::arg("dtype"), nb::arg("shape"), nb::arg("bytes"))
       .def("refused", tells(Answered::refused), nb::arg("text"))
