@@ -2,8 +2,12 @@
 #include "glasshead/audit.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <unistd.h>
 #include <utility>
 
 #include "cli/audit_child.h"
@@ -19,11 +23,22 @@ struct AuditArgs {
   bool serves = false, is_json = false;
 };
 
+// Between commas, without the spaces around them: names have some inside.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
-  for (const std::string_view word : split_at_commas(text))
-    if (!word.empty()) words.emplace_back(word);
+  for (const std::string_view part : split_at_commas(text)) {
+    const std::size_t first = part.find_first_not_of(' ');
+    if (first == std::string_view::npos) continue;
+    words.emplace_back(part.substr(first, part.find_last_not_of(' ') + 1 - first));
+  }
   return words;
+}
+
+std::string names_of(const std::vector<Feature>& features) {
+  std::string text;
+  for (const Feature feature : features)
+    text += (text.empty() ? "" : ", ") + std::string(name(feature));
+  return text;
 }
 
 std::vector<Feature> read_features(const std::string& text, std::vector<Problem>& problems) {
@@ -38,9 +53,7 @@ std::vector<Feature> read_features(const std::string& text, std::vector<Problem>
       taken.push_back(*found);
       continue;
     }
-    std::string known;
-    for (const Feature feature : all) known += std::string(", ") + name(feature);
-    problems.push_back({"--takes", "found '" + word + "'; all, none or some of" + known.substr(1) +
+    problems.push_back({"--takes", "found '" + word + "'; all, none or some of " + names_of(all) +
                                        " are possible"});
   }
   return taken;
@@ -51,6 +64,48 @@ void own(const AuditCall& call, const MutableTensor<4>& out) {
   ContextOptions options;
   options.threads = call.threads;
   attend(call.q, call.k, call.v, out, call.options, {}, Context(options));
+}
+
+// "audit  12 of 260  causal/end-33x127", written over and over where stderr is a terminal, and gone
+// at the end; elsewhere nothing.
+class ProgressLine {
+ public:
+  ProgressLine() {
+    const char* terminal = std::getenv("TERM");
+    is_shown_ =
+        isatty(STDERR_FILENO) == 1 && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
+  }
+  ~ProgressLine() {
+    if (is_shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  AuditProgress shower() const {
+    if (!is_shown_) return {};
+    return [](index_t done, index_t inputs, const std::string& input) {
+      const std::string text =
+          "audit  " + std::to_string(done + 1) + " of " + std::to_string(inputs) + "  " + input;
+      std::fprintf(stderr, "\r%.79s\x1b[K", text.c_str());
+      std::fflush(stderr);
+    };
+  }
+
+ private:
+  bool is_shown_ = false;
+};
+
+// Why a view with strides can't be put to a program that reads files.
+void say_why_dense(AuditReport& report) {
+  for (AuditRow& row : report.rows)
+    if (row.verdict == AuditVerdict::not_offered && row.text == name(Feature::strides))
+      row.text += ": the tensors in a file are dense";
+}
+
+// An audit that asked nothing would pass anything.
+void refuse_nothing(const AuditReport& report, const char* where) {
+  if (const std::string why = report.why_nothing(); !why.empty())
+    throw OptionError("audit", {{where, why}});
 }
 
 AuditReport ask(const AuditOptions& options, const ChildOptions& child) {
@@ -73,7 +128,19 @@ AuditReport ask(const AuditOptions& options, const ChildOptions& child) {
     throw IoError("audit", {{"COMMAND", "answered none of " + std::to_string(asked) +
                                             " inputs with numbers; its last words: " +
                                             (last.empty() ? "none" : last)}});
-  return audit.report();
+  AuditReport report = audit.report();
+  say_why_dense(report);
+  refuse_nothing(report, asked > 0 ? "COMMAND" : "--takes");
+  return report;
+}
+
+AuditReport audited(const AuditArgs& args, AuditOptions options, const ChildOptions& child) {
+  const ProgressLine line;
+  options.progress = line.shower();
+  if (!args.command.empty()) return ask(options, child);
+  AuditReport report = glasshead::audit(own, options);
+  refuse_nothing(report, "--takes");
+  return report;
 }
 
 int run(const AuditArgs& args) {
@@ -109,8 +176,7 @@ int run(const AuditArgs& args) {
     std::filesystem::create_directories(args.folder, error);
     if (error) throw IoError("audit", {{"--failing", args.folder + ": " + error.message()}});
   }
-  const AuditReport report =
-      args.command.empty() ? glasshead::audit(own, options) : ask(options, child);
+  const AuditReport report = audited(args, std::move(options), child);
   write_result("", args.is_json ? audit_json(report) + "\n" : audit_text(report));
   return report.has_faults() ? 1 : 0;
 }
@@ -129,11 +195,11 @@ void add(CLI::App& command, int& exit_code) {
                         const char* description) {
     command.add_option(flag, to, description)->type_name(type);
   };
+  const std::string features = names_of(all_features());
   text("--takes", args->takes, "LIST",
-       "What it knows beside q, k, v: all, none, or some of mask, bias, causal-start, causal-end, "
-       "window, "
-       "key-lengths, scale, softcap, grouped-heads, other-d-v, f64, bf16, f16, threads, without "
-       "spaces (default all)");
+       ("What it knows beside q, k, v: all, none, or some of " + features +
+        " (default all; strides not through files, whose tensors are dense)")
+           .c_str());
   text("--groups", args->groups, "LIST", "Only these groups of inputs, \"shapes,empty rows\"");
   text("--timeout", args->seconds, "S", "Seconds that it has for an answer (default 20)");
   text("--seed", args->seed, "N", "Of the random numbers (default 1)");

@@ -3,7 +3,10 @@
 import json
 import os
 import pathlib
+import pty
 import re
+import signal
+import subprocess
 import sys
 import time
 
@@ -131,14 +134,63 @@ class Audit(Case):
             self.assertIn(f"audit: {flag}", said)
         self.assertIn("no group 'shape'", self.refused("audit", "--groups", "shape", "--", "true"))
 
+    def test_lists_may_have_spaces_beside_their_commas(self):
+        rows = self.rows("--groups", "heads, empty rows", "--takes", "grouped-heads, mask")
+        self.assertEqual({name.split("/")[0] for name in rows}, {"heads", "empty rows"})
+        self.assertEqual(rows["empty rows/mask-all"]["verdict"], "right")
+        self.assertEqual(rows["empty rows/bias-all"]["verdict"], "not offered")
+
     def test_without_a_command_the_librarys_own_attention_is_audited(self):
         rows = self.rows("--groups", "heads,layouts,poison")
         self.assertEqual({row["verdict"] for row in rows.values()}, {"right"})
 
     def test_what_a_program_can_not_be_asked_is_not_offered(self):
-        program = self.write("few.py", "import sys\nfor line in sys.stdin: print('not offered no time', flush=True)\n")
-        rows = self.rows("--serve", "--groups", "heads", "--", sys.executable, program)
-        self.assertEqual({(row["verdict"], row["text"]) for row in rows.values()}, {("not offered", "no time")})
+        program = self.write("few.py", "import sys\nfor n, line in enumerate(sys.stdin): print('not offered no time' if n else 'refused', flush=True)\n")
+        rows = list(self.rows("--serve", "--groups", "heads", "--", sys.executable, program).values())
+        self.assertEqual({(row["verdict"], row["text"]) for row in rows[1:]}, {("not offered", "no time")})
+
+    def test_an_audit_that_asks_nothing_is_refused_with_the_reason(self):
+        asked = ("audit", "--groups", "layouts")
+        self.assertIn("--takes: none of 10 inputs is offered: strides: the tensors in a file are dense (10)",
+                      self.refused(*asked, "--", "true"))
+        self.assertIn("--takes: none of 10 inputs is offered: strides (10)", self.refused(*asked, "--takes", "none"))
+        program = self.write("none.py", "import sys\nfor line in sys.stdin: print('not offered no time', flush=True)\n")
+        self.assertIn("COMMAND: none of 10 inputs is offered: no time (10)",
+                      self.refused("audit", "--serve", "--groups", "heads", "--", sys.executable, program))
+
+    def test_why_views_with_strides_are_not_offered_to_a_program_is_said(self):
+        import glasshead
+        asked = ("--takes", "strides,grouped-heads", "--groups", "heads,layouts", "--", glasshead.PROGRAM, "attend", "--qkv={in}", "--out", "{out}")
+        rows = self.rows(*asked)
+        self.assertEqual(rows["layouts/by-columns-6"]["text"], "strides: the tensors in a file are dense")
+        self.assertIn("    10  strides: the tensors in a file are dense\n", self.audit(*asked))
+
+    def test_a_terminal_shows_progress_and_nothing_else_does(self):
+        import glasshead
+        asked = [glasshead.PROGRAM, "audit", "--groups", "heads"]
+        main_end, their_end = pty.openpty()
+        done = subprocess.run(asked, stdout=subprocess.PIPE, stderr=their_end, env={**self.env, "TERM": "xterm"}, timeout=60)
+        os.close(their_end)
+        shown = os.read(main_end, 1 << 16).decode()
+        os.close(main_end)
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue(shown.startswith("\raudit  1 of 10  heads/heads-1-kv-1\x1b[K"), shown)
+        self.assertIn("\raudit  10 of 10  heads/", shown)
+        self.assertTrue(shown.endswith("\x1b[K\r\x1b[K"), shown)
+        self.assertEqual(self.run_command("audit", "--groups", "heads").err, "")
+
+    def test_a_closed_pipe_ends_it_as_it_ends_other_programs(self):
+        # A program under test that is gone is told by its missing answer; a reader that is gone still ends us.
+        import glasshead
+        asked = [glasshead.PROGRAM, "audit", "--takes", "none", "--groups", "heads", "--serve", "--", sys.executable, self.example()]
+        with subprocess.Popen(asked, stdout=subprocess.PIPE) as process:
+            process.stdout.close()
+            self.assertEqual(process.wait(60), -signal.SIGPIPE)
+
+    def test_help_names_every_feature(self):
+        said = " ".join(self.run_command("audit", "--help").out.split())
+        for feature in ("mask", "causal-end", "other-d-v", "strides", "threads"):
+            self.assertIn(feature, said)
 
     def test_the_temporary_files_are_removed(self):
         folder = self.path("tmp")
