@@ -13,6 +13,9 @@ import numpy as np
 
 from ._errors import refuse
 
+# The library's names of types, and NumPy's.
+TYPES = {"f64": "float64", "f32": "float32", "bf16": "bfloat16", "f16": "float16", "bool": "bool", "i64": "int64"}
+
 
 class NumpyKind:
     """ndarray in, ndarray out; also for whatever else has DLPack or the buffer protocol."""

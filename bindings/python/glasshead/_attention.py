@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _native, _options
 from ._arrays import kind_of
 from ._errors import Problem, refuse
+from ._keywords import named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,6 +35,7 @@ def _refuse_both(function: str) -> None:
     refuse(function, ("return_lse", "return_rows has lse with it; one of them is enough"))
 
 
+@named()
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -139,6 +141,7 @@ def scaled_dot_product_attention(
     return kind.finish(out)
 
 
+@named()
 def check(query: Any, key: Any, value: Any, enable_gqa: bool = False, **options: Unpack[Options]) -> list[Problem]:
     """Everything that is wrong with a call; empty: it will run. No number of query, key or value is read."""
     query = kind_of(query, "check")[1]
@@ -180,6 +183,7 @@ def plan_of(facts: Mapping[str, Any]) -> AttendPlan:
     return AttendPlan(*members)
 
 
+@named()
 def plan_attend(
     query: Any,
     key: Any,
@@ -221,6 +225,7 @@ def _weights_call(function: str, query: Any, key: Any, options: Any, heads: Rang
     return kind, query, native, h, i, shape
 
 
+@named()
 def attention_weights(
     query: Any,
     key: Any,
@@ -243,6 +248,7 @@ def attention_weights(
     return kind.finish(weights)
 
 
+@named()
 def top_weights(
     query: Any,
     key: Any,
@@ -265,6 +271,7 @@ def top_weights(
     return kind.finish(keys), kind.finish(weights)
 
 
+@named()
 def weight_maps(
     query: Any,
     key: Any,

@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from ._arrays import TYPES
 from ._errors import refuse
+from ._keywords import named
 
 # What a keyword is called elsewhere. `attn_mask` takes booleans and numbers, `is_causal` is the top left corner.
 _NAMES = {
@@ -49,7 +51,6 @@ _FEATURES = {
     "threads": ("threads",),
 }
 _UNNAMED = ("grouped-heads", "other-d-v", "f64", "bf16", "f16", "strides")  # no keyword says whether it takes these
-_DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bool": "bool", "i64": "int64"}
 _FIRST_ANSWER = 60.0  # seconds more for a process that has just started: it loads a library
 
 
@@ -147,6 +148,11 @@ def _takes(plan: Mapping[str, str], corner: str | None, arrays: str) -> list[str
     return takes
 
 
+def _words(given: str | Iterable[str]) -> list[str]:
+    words = [word.strip() for word in (given.split(",") if isinstance(given, str) else given)]
+    return [word for word in words if word]
+
+
 class _NotOffered(Exception):
     """These arrays can't be made for this library."""
 
@@ -165,7 +171,7 @@ def _array(memory: tuple[bytes, str, tuple[int, ...], tuple[int, ...], int], arr
 
         kind: Any = ml_dtypes.bfloat16
     else:
-        kind = _DTYPES[dtype]
+        kind = TYPES[dtype]
     # An array of no elements needs room all the same.
     array = np.ndarray(shape, kind, bytearray(data) or bytearray(8), offset, strides)
     if arrays == "torch":
@@ -196,12 +202,12 @@ def _bytes_of(out: Any) -> tuple[str, tuple[int, ...], bytes]:
             return "bf16", tuple(out.shape), out.view(torch.int16).numpy().tobytes()
         out = out.numpy()
     out = np.asarray(out)
-    if out.dtype.name == "bfloat16":
-        return "bf16", out.shape, np.ascontiguousarray(out).view(np.uint16).tobytes()
-    for ours, theirs in _DTYPES.items():
-        if out.dtype == theirs:
-            return ours, out.shape, np.ascontiguousarray(out).tobytes()
-    raise TypeError(f"the result has dtype {out.dtype}")
+    ours = next((ours for ours, theirs in TYPES.items() if out.dtype.name == theirs), None)
+    if ours is None:
+        raise TypeError(f"the result has dtype {out.dtype}")
+    if not out.dtype.isnative:
+        out = out.astype(out.dtype.newbyteorder("="))
+    return ours, out.shape, np.ascontiguousarray(out).tobytes()
 
 
 def _answer(fn: Callable[..., Any], call: Mapping[str, Any], plan: Mapping[str, str], arrays: str) -> tuple[Any, ...]:
@@ -366,19 +372,21 @@ class _Child:
             self._end()
 
 
+@named()
 def audit(
     fn: Callable[..., Any],
     *,
     names: Mapping[str, str] | None = None,
-    takes: Iterable[str] | None = None,
+    takes: str | Iterable[str] | None = None,
     corner: str | None = None,
     arrays: str = "numpy",
-    groups: Iterable[str] = (),
+    groups: str | Iterable[str] = (),
     isolate: bool = True,
     timeout: float = 20.0,
     seed: int = 1,
     failing: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    progress: Callable[[int, int, str], Any] | None = None,
 ) -> AuditReport:
     """Runs `fn(q, k, v, ...) -> out` on the inputs that implementations get wrong, and judges every answer.
 
@@ -393,14 +401,16 @@ def audit(
 
     arrays: "numpy", "torch" or "jax", what fn is called with. isolate: in a process of its own, so that crashes and
     hangs (timeout, in seconds) are rows of the report; a function that can be imported runs in a new interpreter,
-    others in a fork. failing: a folder for the smallest failing input of each fault.
+    others in a fork. failing: a folder for the smallest failing input of each fault. takes and groups are lists, or
+    text with commas. progress: called with (inputs done, inputs, the name of the next) before each that is asked.
+    An audit of which nothing could be asked is refused.
     """
     if arrays not in ("numpy", "torch", "jax"):
         refuse("audit", ("arrays", f"found {arrays!r}; 'numpy', 'torch' or 'jax' is needed"))
     if corner not in (None, "start", "end"):
         refuse("audit", ("corner", f"found {corner!r}; 'start' or 'end' is needed"))
     plan = _plan(fn, names)
-    features = list(takes) if takes is not None else _takes(plan, corner, arrays)
+    features = _words(takes) if takes is not None else _takes(plan, corner, arrays)
     for feature in features:
         if feature not in _native.audit_features():
             refuse("audit", ("takes", f"found {feature!r}; there are {', '.join(_native.audit_features())}"))
@@ -422,13 +432,17 @@ def audit(
     if folder:
         os.makedirs(folder, exist_ok=True)
     subject = name or getattr(fn, "__qualname__", None) or type(fn).__name__
-    run = _native.AuditRun(subject, features, list(groups), seed, folder)
+    run = _native.AuditRun(subject, features, _words(groups), seed, folder)
     child = _Child(fn, plan, arrays, timeout) if isolate else None
+    last = -1  # a call that is compared with another is no new input
     try:
         while True:
             call: Any = run.next()
             if call is None:
                 break
+            if progress is not None and run.done != last:
+                last = run.done
+                progress(last, run.inputs, call["input"])
             kind, *rest = child.ask(call) if child else _answer(fn, call, plan, arrays)
             if kind == "out":
                 dtype, shape, data = rest
@@ -438,4 +452,7 @@ def audit(
     finally:
         if child:
             child.close()
-    return _report(run.report())
+    report = run.report()
+    if why := report.why_nothing():
+        refuse("audit", ("takes", why))
+    return _report(report)

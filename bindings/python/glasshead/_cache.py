@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _native, _options
 from ._arrays import kind_of
 from ._attention import AttendPlan, RowState, _refuse_both, heads_of, plan_of
+from ._keywords import named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -70,6 +71,7 @@ class KvCache:
         """Of the memory in use; what forks share counts once."""
         return self._native.bytes()
 
+    @named()
     def attend(
         self,
         query: Any,
@@ -102,6 +104,7 @@ class KvCache:
             return kind.finish(out), kind.finish(lse)
         return kind.finish(out)
 
+    @named()
     def plan_attend(
         self,
         query: Any,

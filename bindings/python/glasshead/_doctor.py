@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from . import _native, _options
-from ._arrays import kind_of
+from ._arrays import TYPES, kind_of
 from ._attention import heads_of
 from ._errors import refuse
+from ._keywords import named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from ._options import Options
 
 _CLAIMS = ("out", "weights", "scores", "lse", "dq", "dk", "dv", "d_out")
-_TYPES = {"float64": "f64", "double": "f64", "float32": "f32", "float": "f32", "bfloat16": "bf16", "float16": "f16"}
-_TYPES["half"] = "f16"
+_TYPES = {theirs: ours for ours, theirs in TYPES.items()} | {"double": "f64", "float": "f32", "half": "f16"}
 
 
 class Rotary(NamedTuple):
@@ -34,6 +34,9 @@ class Rotary(NamedTuple):
     is_adjacent: bool = False  # pairs (2i, 2i + 1)
     base: float = 10000.0
     size: int = 0  # coordinates that turn, even; 0: all
+
+
+Rope = Literal["halves", "adjacent"] | Rotary | None
 
 
 class NamedMistake(NamedTuple):
@@ -84,8 +87,12 @@ class RowReport(NamedTuple):
     right: tuple[float, ...]
 
 
-def _turned(rotary: Rotary | None) -> tuple[bool, float, int] | None:
-    return None if rotary is None else (bool(rotary[0]), float(rotary[1]), int(rotary[2]))
+def _turned(rope: Rope, function: str) -> tuple[bool, float, int] | None:
+    if isinstance(rope, str):
+        if rope not in ("halves", "adjacent"):
+            refuse(function, ("rope", f"found {rope!r}; 'halves', 'adjacent' or a glasshead.Rotary is needed"))
+        rope = Rotary(is_adjacent=rope == "adjacent")
+    return None if rope is None else (bool(rope[0]), float(rope[1]), int(rope[2]))
 
 
 def _entry(told: Mapping[str, Any] | None) -> Entry | None:
@@ -220,6 +227,7 @@ def _claimed(
     return native
 
 
+@named()
 def diagnose(
     query: Any,
     key: Any,
@@ -237,7 +245,7 @@ def diagnose(
     decimals: int | None = None,
     pairs: bool = True,
     query_labels: Sequence[str] = (),
-    rotary: Rotary | None = None,
+    rope: Rope = None,
     unprojected: Any = None,
     **options: Unpack[Options],
 ) -> Diagnosis:
@@ -251,16 +259,18 @@ def diagnose(
 
     dtype: the type that their program computes in, where the arrays hold a wider one. decimals: their numbers are
     rounded to so many places (of text: as many as it has). pairs: two mistakes at once are tried where no single one
-    fits. rotary: their program turns query and key by positions itself. unprojected: what value was projected from.
-    Takes seconds for [1, 8, 512, 64]; of larger inputs rows are sampled, and the diagnosis says so.
+    fits. rope: their program turns query and key by positions itself, as pairs "halves" or "adjacent" with base 10000,
+    or as a Rotary says. unprojected: what value was projected from. Takes seconds for [1, 8, 512, 64]; of larger inputs
+    rows are sampled, and the diagnosis says so.
     """
     claims = {"out": out, "weights": weights, "scores": scores, "lse": lse, "dq": dq, "dk": dk, "dv": dv}
     claims["d_out"] = d_out
     query, key, value = _readable(query), _readable(key), _readable(value)
     query = kind_of(query, "diagnose")[1]
     native = _options.build(heads_of(query), _options.pairs_of(query, key), **options)
+    turned = _turned(rope, "diagnose")
     claimed = _claimed(claims, dtype, decimals, pairs, query_labels)
-    return Diagnosis(*_native.diagnose(query, key, value, native, _turned(rotary), _readable(unprojected), claimed))
+    return Diagnosis(*_native.diagnose(query, key, value, native, turned, _readable(unprojected), claimed))
 
 
 class Probe:
@@ -292,6 +302,7 @@ class Probe:
         return f"<glasshead.Probe {shapes}>"
 
 
+@named()
 def make_probe(
     *,
     batch: int = 1,
@@ -302,20 +313,23 @@ def make_probe(
     d_k: int = 8,
     d_v: int | None = None,
     seed: int = 1,
-    rotary: Rotary | None = None,
+    rope: Rope = None,
     **options: Unpack[Options],
 ) -> Probe:
     """Inputs of a shape on which every mistake is far from the right answer and from every other.
 
     Run the attention in question on the probe's q, k, v (and mask), and hand its output to the probe's `diagnose`.
+    rope: that attention turns q and k by positions itself, as in `diagnose`.
     """
     kv_heads, d_v = heads if kv_heads is None else kv_heads, d_k if d_v is None else d_v
     native = _options.build(heads, (batch, heads, q_len, kv_len), **options)
-    made = _native.make_probe([batch, heads, kv_heads, q_len, kv_len, d_k, d_v], native, seed, _turned(rotary))
+    made = _native.make_probe(
+        [batch, heads, kv_heads, q_len, kv_len, d_k, d_v], native, seed, _turned(rope, "make_probe")
+    )
     shapes = {
         "q": (batch, heads, q_len, d_k),
         "k": (batch, kv_heads, kv_len, d_k),
         "v": (batch, kv_heads, kv_len, d_v),
         "mask": (batch, heads, q_len, kv_len),
     }
-    return Probe(made, shapes, {"rotary": rotary, **options})
+    return Probe(made, shapes, {"rope": rope, **options})

@@ -16,6 +16,7 @@ from ._arrays import kind_of
 from ._attention import heads_of
 from ._doctor import Diagnosis, _claimed
 from ._errors import refuse
+from ._keywords import named
 from ._page import Page, Printing, _printing
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class Trace(Page, Mapping[str, np.ndarray]):
         """Gradients of the sum of out with respect to q, k, v, and how far each row's softmax is saturated."""
         return Page(self.name, self._native.gradients)
 
+    @named()
     def diagnose(
         self,
         *,
@@ -141,6 +143,7 @@ class Trace(Page, Mapping[str, np.ndarray]):
         return f"<glasshead.Trace {self.name}: {' '.join(self._names)}>"
 
 
+@named(empty_row="error")
 def trace(
     query: Any,
     key: Any,
@@ -183,6 +186,7 @@ def _case_text(case: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[str, s
     return _native.read_text(path), pathlib.Path(path).stem
 
 
+@named()
 def trace_case(
     case: str | os.PathLike[str] | Mapping[str, Any],
     *,

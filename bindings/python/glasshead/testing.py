@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._doctor import diagnose
+from ._doctor import Rope, diagnose
+from ._keywords import named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ._options import Options
 
 
+@named()
 def assert_attention_close(
     out: Any,
     query: Any,
@@ -33,6 +35,7 @@ def assert_attention_close(
     dv: Any = None,
     d_out: Any = None,
     dtype: Any = None,
+    rope: Rope = None,
     **options: Unpack[Options],
 ) -> None:
     """Raises AssertionError with the diagnosis unless `out`, and whatever else is given, is attention of query, key,
@@ -43,6 +46,6 @@ def assert_attention_close(
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     claims = {"out": out, "weights": weights, "scores": scores, "lse": lse, "dq": dq, "dk": dk, "dv": dv}
-    diagnosis = diagnose(query, key, value, d_out=d_out, dtype=dtype, **claims, **options)
+    diagnosis = diagnose(query, key, value, d_out=d_out, dtype=dtype, rope=rope, **claims, **options)
     if not diagnosis.is_right:
         raise AssertionError(f"not this attention\n{diagnosis}")

@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from . import _native, _options
 from ._attention import attention_weights, heads_of
 from ._errors import refuse
+from ._keywords import named
 
 _SEEDS = 2**63 - 1
 _FIRST_TERM = 7  # of the arguments of _Attend.forward
@@ -110,6 +111,7 @@ def _seeded(dropout_p: float, options: dict[str, Any], generator: torch.Generato
         options["dropout_seed"] = int(torch.randint(_SEEDS, (), generator=generator))
 
 
+@named()
 def scaled_dot_product_attention(
     query: torch.Tensor,
     key: torch.Tensor,

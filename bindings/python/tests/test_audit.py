@@ -163,6 +163,19 @@ def test_failing_inputs_are_written(tmp_path):
     assert all(f"glasshead doctor --qkv {r.file}" in r.command for r in report.rows if r.file)
 
 
+def test_progress_is_told_for_each_input_once():
+    told = []
+    glasshead.audit(plain, groups="heads, same bits", isolate=False, progress=lambda *at: told.append(at))
+    assert told[0] == (0, 34, "heads/heads-1-kv-1") and {inputs for _, inputs, _ in told} == {34}
+    assert [done for done, _, _ in told] == sorted({done for done, _, _ in told})
+    assert "same bits/run-again-6x9" in [name for _, _, name in told]
+
+
+def test_an_audit_that_asks_nothing_is_refused():
+    with pytest.raises(glasshead.Error, match=r"none of 10 inputs is offered: strides \(10\)"):
+        glasshead.audit(plain, takes=[], groups="layouts", isolate=False)
+
+
 def test_what_is_misspelt_is_refused():
     with pytest.raises(glasshead.Error, match="there are mask, bias"):
         glasshead.audit(plain, takes=["masks"])

@@ -154,12 +154,19 @@ def rotated(x, base):
 
 
 def test_rotary_positions_that_the_program_applies_itself():
-    probe = glasshead.make_probe(q_len=10, kv_len=10, is_causal=True, rotary=glasshead.Rotary())
+    probe = glasshead.make_probe(q_len=10, kv_len=10, is_causal=True, rope="halves")
     q, k = (rotated(x.astype(np.float64), 10000.0) for x in (probe.q, probe.k))
     assert probe.diagnose(attend(q, k, probe.v, probe.mask).astype(np.float32)).is_right
     q, k = (rotated(x.astype(np.float64), 500000.0) for x in (probe.q, probe.k))
     wrong = probe.diagnose(attend(q, k, probe.v, probe.mask).astype(np.float32))
     assert wrong.verdict == "mistaken" and "rope" in names(wrong)[0]
+    q, k = (rotated(x.astype(np.float64), 500000.0) for x in (probe.q, probe.k))
+    theirs = attend(q, k, probe.v, probe.mask).astype(np.float32)
+    assert_attention_close(theirs, probe.q, probe.k, probe.v, is_causal=True, rope=glasshead.Rotary(base=500000.0))
+    adjacent = glasshead.make_probe(q_len=10, kv_len=10, is_causal=True, rope="adjacent")
+    assert adjacent.diagnose(theirs).verdict != "right"
+    with pytest.raises(glasshead.OptionError, match="make_probe: rope: found 'both'; 'halves', 'adjacent'"):
+        glasshead.make_probe(rope="both")
 
 
 def test_the_type_that_they_compute_in(inputs):

@@ -1,11 +1,13 @@
 """Bad calls: refused before anything is computed, with all that is wrong, in the library's words."""
 
+import inspect
 import pickle
 
 import numpy as np
 import pytest
 
 import glasshead
+from glasshead.testing import assert_attention_close
 
 sdpa = glasshead.scaled_dot_product_attention
 
@@ -71,8 +73,46 @@ def test_options_that_are_not_what_they_should_be(qkv):
     )
     assert {"align", "window", "key_lengths", "prefix", "alibi_form", "empty_row", "t5"} <= set(found)
     assert "query_start" in problems(q, k, v, query_start=0, align="end")["align"]
-    with pytest.raises(TypeError):
-        glasshead.attention_weights(q, k, causal=True)
+
+
+def test_an_unknown_keyword_is_refused_in_the_functions_name_with_the_one_that_was_meant(qkv):
+    q, k, v = qkv(heads=2)
+    cache = glasshead.KvCache(2, q.shape[-1])
+    shared = "key/value heads that several query heads share are read from the shapes"
+    for call, text in [
+        (
+            lambda: sdpa(q, k, v, causal=True),
+            r"scaled_dot_product_attention\(\) .*'causal'. Did you mean 'is_causal'\?",
+        ),
+        (
+            lambda: glasshead.attention_weights(q, k, causal=True),
+            r"attention_weights\(\) .* Did you mean 'is_causal'\?",
+        ),
+        (lambda: glasshead.weight_maps(q, k, cell_row=2), r"weight_maps\(\) .* Did you mean 'cell_rows'\?"),
+        (lambda: glasshead.check(q, k, v, attention_mask=None), r"check\(\) .* Did you mean 'attn_mask'\?"),
+        (lambda: glasshead.make_probe(causal=True), r"make_probe\(\) .* Did you mean 'is_causal'\?"),
+        (lambda: glasshead.make_probe(rotary="halves"), r"make_probe\(\) .* Did you mean 'rope'\?"),
+        (lambda: glasshead.diagnose(q, k, v, out=v, enable_gqa=True), rf"diagnose\(\) .*'enable_gqa': {shared}"),
+        (lambda: assert_attention_close(v, q, k, v, enable_gqa=True), rf"assert_attention_close\(\) .*: {shared}"),
+        (lambda: glasshead.trace(q[0], k[0], v[0], labels="AB"), r"trace\(\) .* Did you mean '\w*labels'\?"),
+        (lambda: glasshead.trace_case("three-tokens", hidden=["C"]), r"trace_case\(\) .* Did you mean 'hide'\?"),
+        (lambda: glasshead.audit(sdpa, take=["mask"]), r"audit\(\) .* Did you mean 'takes'\?"),
+        (lambda: cache.attend(q, return_state=True), r"KvCache.attend\(\) .* Did you mean 'return_\w+'\?"),
+        (
+            lambda: glasshead.check(q, k, v, xyz=1),
+            r"check\(\) .*'xyz'; there are query, key, value, enable_gqa, attn_mask, ",
+        ),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            call()
+
+
+def test_signatures_show_every_keyword():
+    shown = inspect.signature(glasshead.diagnose).parameters
+    assert {"out", "rope", "is_causal", "window", "sinks"} <= set(shown)
+    assert shown["scale"].default is None and shown["empty_row"].default == "zero"
+    assert inspect.signature(glasshead.trace).parameters["empty_row"].default == "error"
+    assert not any(p.kind is p.VAR_KEYWORD for p in shown.values())
 
 
 def test_check_says_the_same_without_raising(qkv):
