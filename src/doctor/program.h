@@ -19,6 +19,8 @@
 
 namespace glasshead::doctor {
 
+class Turns;
+
 struct RowIndex {
   index_t b = 0, h = 0, i = 0;
 };
@@ -80,6 +82,7 @@ struct Program {
   index_t missing_keys = 0;     // the last ones are not seen
 
   std::optional<Rotary> rotary;
+  const Turns* turns = nullptr;  // shared by programs of one diagnosis; null: each its own
   bool turns_q = true, turns_k = true, turns_v = false;
   index_t query_offset = 0;           // of the queries' positions, for rotary positions alone
   std::vector<index_t> query_starts;  // by batch entry, for the same; empty: as the options say

@@ -18,13 +18,13 @@
 #pragma once
 
 #include <limits>
-#include <map>
+#include <memory>
 #include <vector>
 
 #include "core/bias_plan.h"
 #include "core/mask_plan.h"
 #include "doctor/program.h"
-#include "nn/rope.h"
+#include "doctor/turns.h"
 
 namespace glasshead::doctor {
 
@@ -112,7 +112,7 @@ class Runner {
   bool is_given_bias_ = false;  // by one table alone
   double u_ = 0, narrow_ = 0;   // of sums; of what is stored, 0 where that is as wide
   nn::Rope rope_;
-  std::map<index_t, nn::RopeTable> turns_;  // by position
+  std::shared_ptr<TurnTable> turns_;  // with rotary positions
   double turn_ = 0;  // an angle's error in u, per position: that of the second pair, in f32 tables
   std::vector<double> query_, key_, value_;
   std::vector<std::uint8_t> flags_;

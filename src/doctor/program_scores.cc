@@ -76,6 +76,9 @@ Runner::Runner(const Program& program, index_t columns)
   for (const Bias::Term& term : program_.options.bias.terms())
     has_dense_bias_ = has_dense_bias_ || std::holds_alternative<Bias::Dense>(term);
   is_given_bias_ = has_dense_bias_ && program_.options.bias.terms().size() == 1;
+  if (program_.rotary)
+    turns_ = program_.turns != nullptr ? program_.turns->of(rope_, program_.d_k())
+                                       : std::make_shared<TurnTable>(rope_, program_.d_k());
   if (program_.rotary && program_.d_k() > 0)
     turn_ =
         2 * math::pow(program_.rotary->base,
@@ -127,16 +130,7 @@ double Runner::product_of_lengths() const {
   return std::sqrt(q * k);
 }
 
-void Runner::turn(double* x, index_t position) {
-  auto at = turns_.find(position);
-  if (at == turns_.end())
-    at =
-        turns_
-            .emplace(position, nn::rope_table(rope_, program_.d_k(), static_cast<double>(position)))
-            .first;
-  nn::rotate({x, slot(program_.d_k())}, at->second.cos, at->second.sin,
-             nn::resolved(rope_, program_.d_k()));
-}
+void Runner::turn(double* x, index_t position) { turns_->turn(x, position, rope_); }
 
 const double* Runner::key(const RowIndex& at, index_t j) {
   const index_t b = program_.is_first_batch ? 0 : at.b;

@@ -59,6 +59,7 @@ Subject::Subject(const AttentionCase& attention, DType arithmetic, const ConstTe
   right.scale = scale_of(attention.options, attention.k.shape[3]);
   right.arithmetic = arithmetic;
   right.rotary = attention.rotary;
+  right.turns = &turns;
 }
 
 DType narrowest(const AttentionCase& attention, const Claims& claims) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "doctor/judge.h"
+#include "doctor/turns.h"
 
 namespace glasshead::doctor {
 
@@ -13,6 +14,7 @@ struct Subject {
   Numbers q, k, v;
   std::optional<Numbers> unprojected, d_out;
   std::array<Numbers, 3> swapped;
+  Turns turns;
   Program right;
 
   // `d_out`: data null without gradients.
