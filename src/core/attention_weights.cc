@@ -43,13 +43,15 @@ index_t row_offset(const MutableTensor<4>& t, const RowRange& range, const RowGr
 }
 
 template <class T>
-void clear_row(const MutableTensor<4>& t, index_t offset) {
+void clear_row(const MutableTensor<4>& t, index_t offset, KeyRange keys) {
   const index_t step = t.strides[3];
   if (t.dtype == dtype_of<T>() && step == 1) {
-    std::fill_n(static_cast<T*>(t.data) + offset, t.shape[3], T(0));
+    std::fill(static_cast<T*>(t.data) + offset + keys.begin,
+              static_cast<T*>(t.data) + offset + keys.end, T(0));
     return;
   }
-  for (index_t j = 0; j < t.shape[3]; ++j) store_element(t.data, t.dtype, offset + j * step, 0);
+  for (index_t j = keys.begin; j < keys.end; ++j)
+    store_element(t.data, t.dtype, offset + j * step, 0);
 }
 
 template <class T>
@@ -72,12 +74,12 @@ void store_tile(const WeightTile<T>& tile, const T* sums, const MutableTensor<4>
 template <class T>
 EmptyRows write_weights(const WeightCall& call, const MutableTensor<4>& weights,
                         const Context& context) {
-  WeightSweep<T> sweep(call, context, 1);
+  WeightSweep<T> sweep(call, context, 1, RowKeys::apart);
   std::vector<EmptyRows> empty(sweep.workers());
   sweep.run([&](int worker, const RowGroup& group, typename WeightSweep<T>::Room& room) {
     for (index_t n = 0; n < group.count(); ++n) {
-      clear_row<T>(weights, row_offset(weights, call.range, group, n));
-      if (room.is_empty_row(n))
+      clear_row<T>(weights, row_offset(weights, call.range, group, n), group.keys);
+      if (group.node == 0 && room.is_empty_row(n))
         empty[static_cast<std::size_t>(worker)].add(group.b, group.h, group.begin + n);
     }
     room.for_tiles(

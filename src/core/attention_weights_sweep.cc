@@ -1,5 +1,6 @@
 #include "core/attention_weights_sweep.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -8,7 +9,8 @@
 namespace glasshead {
 namespace {
 
-constexpr index_t kPanelsOfGroup = 4;  // a block of keys is read once for so many panels
+constexpr index_t kPanelsOfGroup = 4;   // a block of keys is read once for so many panels
+constexpr index_t kItemsPerThread = 4;  // enough for threads to end together
 
 // Keys without values.
 KvSource keys_of(const ConstTensor<4>& k) {
@@ -19,7 +21,8 @@ KvSource keys_of(const ConstTensor<4>& k) {
 }  // namespace
 
 template <class T>
-WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, index_t row_step)
+WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, index_t row_step,
+                            RowKeys row_keys)
     : call_(call),
       context_(context.impl()),
       kernels_(kernels_of<T>(context_)),
@@ -35,11 +38,68 @@ WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, inde
   for (index_t b = 0; b < shape_.batch; ++b)
     for (index_t h = range.head_begin; h < range.head_end; ++h)
       for (index_t i = range.row_begin; i < range.row_end; i += step)
-        items_.push_back({b, h, i, std::min(range.row_end, i + step)});
+        items_.push_back({b, h, i, std::min(range.row_end, i + step), {0, shape_.kv_len}});
+  if (row_keys == RowKeys::apart) cut_keys();
 }
 
 template <class T>
-WeightSweep<T>::Room::Room(const WeightSweep& sweep)
+void WeightSweep<T>::cut_keys() {
+  groups_ = static_cast<index_t>(items_.size());
+  const index_t wanted = kItemsPerThread * context_.pool.workers();
+  const index_t chunks = (shape_.kv_len + kChunk - 1) / kChunk;
+  if (context_.pool.workers() == 1 || groups_ == 0 || groups_ >= wanted || chunks < 2) return;
+  const index_t most = std::min(chunks, (wanted + groups_ - 1) / groups_);
+  const index_t keys =
+      kChunk * static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(chunks / most)));
+  nodes_ = (shape_.kv_len + keys - 1) / keys;
+  std::vector<RowGroup> cut;
+  for (index_t n = 0; n < groups_; ++n)
+    for (index_t node = 0; node < nodes_; ++node) {
+      RowGroup item = items_[static_cast<std::size_t>(n)];
+      item.number = n;
+      item.node = node;
+      item.keys = {node * keys, std::min(shape_.kv_len, (node + 1) * keys)};
+      cut.push_back(item);
+    }
+  items_ = std::move(cut);
+  if (!has_node_states()) return;
+  const auto panels = static_cast<std::size_t>(groups_ * kPanelsOfGroup);
+  const auto of_panel = static_cast<std::size_t>(2 * kernels_.lanes);
+  row_states_.resize(panels * of_panel);
+  node_states_.resize(panels * of_panel * static_cast<std::size_t>(nodes_));
+  node_has_keys_.resize(panels * static_cast<std::size_t>(nodes_));
+}
+
+template <class T>
+T* WeightSweep<T>::node_state(const RowGroup& group, index_t node, index_t panel) {
+  return node_states_.data() +
+         ((group.number * nodes_ + node) * kPanelsOfGroup + panel) * 2 * kernels_.lanes;
+}
+
+template <class T>
+std::uint8_t& WeightSweep<T>::node_has_keys(const RowGroup& group, index_t node, index_t panel) {
+  return node_has_keys_[static_cast<std::size_t>((group.number * nodes_ + node) * kPanelsOfGroup +
+                                                 panel)];
+}
+
+template <class T>
+T* WeightSweep<T>::row_state(const RowGroup& group, index_t panel) {
+  return row_states_.data() + (group.number * kPanelsOfGroup + panel) * 2 * kernels_.lanes;
+}
+
+template <class T>
+void WeightSweep<T>::find_states() {
+  context_.pool.run(static_cast<index_t>(items_.size()), [&](index_t n, int worker) {
+    rooms_[static_cast<std::size_t>(worker)]->keep_node(items_[static_cast<std::size_t>(n)]);
+  });
+  context_.pool.run(groups_, [&](index_t n, int worker) {
+    rooms_[static_cast<std::size_t>(worker)]->join_nodes(
+        items_[static_cast<std::size_t>(n * nodes_)]);
+  });
+}
+
+template <class T>
+WeightSweep<T>::Room::Room(WeightSweep& sweep)
     : sweep_(sweep),
       tile_(sweep.kernels_.lanes, sweep.plan_.has_bias()),
       block_(sweep.kv_, false),
@@ -69,13 +129,48 @@ void WeightSweep<T>::Room::start(const RowGroup& group) {
 }
 
 template <class T>
-void WeightSweep<T>::Room::start_panel(Panel& panel, const RowGroup& group, index_t begin) {
+void WeightSweep<T>::Room::keep_node(const RowGroup& group) {
+  group_ = group;
+  const index_t lanes = sweep_.kernels_.lanes;
+  for (index_t i = group.begin, n = 0; i < group.end; i += lanes, ++n) {
+    Panel& panel = panels_[static_cast<std::size_t>(n)];
+    const T* queries[kMostRows];
+    const index_t step = take_rows(panel, group, i, queries);
+    work_->start(panel.rows, queries, step, sweep_.scale_);
+    const bool has_keys = add_chunks(panel, group.keys);
+    work_->end();
+    std::copy_n(work_->max(), 2 * lanes, sweep_.node_state(group, group.node, n));
+    sweep_.node_has_keys(group, group.node, n) = has_keys ? 1 : 0;
+  }
+}
+
+template <class T>
+void WeightSweep<T>::Room::join_nodes(const RowGroup& group) {
+  const index_t lanes = sweep_.kernels_.lanes;
+  for (index_t i = group.begin, n = 0; i < group.end; i += lanes, ++n) {
+    Panel& panel = panels_[static_cast<std::size_t>(n)];
+    const T* queries[kMostRows];
+    const index_t step = take_rows(panel, group, i, queries);
+    work_->start(panel.rows, queries, step, sweep_.scale_);
+    for (index_t node = 0; node < sweep_.nodes_; ++node) {
+      if (sweep_.node_has_keys(group, node, n) != 0)
+        work_->take(sweep_.node_state(group, node, n), node);
+      else
+        work_->end_chunk(node);
+    }
+    T* state = sweep_.row_state(group, n);
+    end_state(panel, state, state + lanes);
+  }
+}
+
+template <class T>
+index_t WeightSweep<T>::Room::take_rows(Panel& panel, const RowGroup& group, index_t begin,
+                                        const T** queries) {
   const Kernels<T>& kernels = sweep_.kernels_;
   const ConstTensor<4>& q = sweep_.call_.q;
   panel.rows = {};
   panel.rows.b = group.b;
   panel.rows.count = std::min(group.end - begin, kernels.lanes);
-  const T* queries[kMostRows];
   const bool is_direct = q.dtype == dtype_of<T>();
   for (index_t r = 0; r < panel.rows.count; ++r) {
     panel.rows.h[r] = group.h;
@@ -90,11 +185,17 @@ void WeightSweep<T>::Room::start_panel(Panel& panel, const RowGroup& group, inde
       row[d] = static_cast<T>(load_element(q.data, q.dtype, at + d * q.strides[3]));
     queries[r] = row;
   }
-  const index_t step = is_direct ? q.strides[3] : 1;
   panel.vectors = (panel.rows.count + kernels.width - 1) / kernels.width;
   panel.keys = sweep_.plan_.key_range(panel.rows);
-  kernels.pack({queries, step, panel.rows.count, q.shape[3], sweep_.scale_, panel.vectors,
-                panel.queries.data()});
+  return is_direct ? q.strides[3] : 1;
+}
+
+template <class T>
+void WeightSweep<T>::Room::start_panel(Panel& panel, const RowGroup& group, index_t begin) {
+  const T* queries[kMostRows];
+  const index_t step = take_rows(panel, group, begin, queries);
+  sweep_.kernels_.pack({queries, step, panel.rows.count, sweep_.kv_.d_k, sweep_.scale_,
+                        panel.vectors, panel.queries.data()});
   T max[kMostRows];
   T sum[kMostRows];
   find_state(panel, queries, step, max, sum);
@@ -114,19 +215,39 @@ void WeightSweep<T>::Room::find_state(const Panel& panel, const T* const* querie
     }
     return;
   }
+  if (sweep_.has_node_states()) {
+    const index_t lanes = sweep_.kernels_.lanes;
+    const T* state = sweep_.row_state(group_, (rows.i[0] - group_.begin) / lanes);
+    std::copy_n(state, rows.count, max);
+    std::copy_n(state + lanes, rows.count, sum);
+    return;
+  }
   work_->start(rows, queries, step, sweep_.scale_);
-  const index_t chunks = (sweep_.shape_.kv_len + kChunk - 1) / kChunk;
-  for (index_t chunk = 0; chunk < chunks; ++chunk) {
-    const index_t end = std::min(panel.keys.end, (chunk + 1) * kChunk);
-    for (index_t j = std::max(panel.keys.begin, chunk * kChunk); j < end;
-         j += kBlock - j % kBlock) {
+  add_chunks(panel, {0, sweep_.shape_.kv_len});
+  end_state(panel, max, sum);
+}
+
+// Those of keys that begin with one. Whether any key was seen.
+template <class T>
+bool WeightSweep<T>::Room::add_chunks(const Panel& panel, KeyRange keys) {
+  bool has_keys = false;
+  for (index_t first = keys.begin; first < keys.end; first += kChunk) {
+    const index_t end = std::min(panel.keys.end, first + kChunk);
+    for (index_t j = std::max(panel.keys.begin, first); j < end; j += kBlock - j % kBlock) {
       Tile<T> tile{};
       if (!plan_tile(panel, {j, std::min(end, j - j % kBlock + kBlock)}, tile)) continue;
       load_block(j - j % kBlock);
       work_->add(tile, block_, tile_);
+      has_keys = true;
     }
-    work_->end_chunk(chunk);
+    work_->end_chunk(first / kChunk);
   }
+  return has_keys;
+}
+
+template <class T>
+void WeightSweep<T>::Room::end_state(const Panel& panel, T* max, T* sum) {
+  const PanelRows& rows = panel.rows;
   work_->end();
   const std::vector<double>& sinks = sweep_.call_.options.sinks;
   if (!sinks.empty()) {
@@ -158,7 +279,7 @@ KeyRange WeightSweep<T>::Room::range_of_group() const {
   KeyRange all;
   for (index_t n = 0; n < panels_used_; ++n)
     all = united(all, panels_[static_cast<std::size_t>(n)].keys);
-  return all;
+  return {std::max(all.begin, group_.keys.begin), std::min(all.end, group_.keys.end)};
 }
 
 template <class T>

@@ -73,7 +73,7 @@ class KvBlock {
   // and int8 themselves: such runs are told by for_key_runs and for_value_runs alone.
   KvBlock(const KvSource& source, bool for_rows);
 
-  // Keys [begin, end) of one block of 128, begin < end. Values are loaded when first asked for.
+  // Keys and values [begin, end) of one block of 128, begin < end.
   void load(index_t b, index_t g, KeyRange keys);
 
   // Calls f(rows, first, count) for the runs that make up `keys`, a part of what was loaded; row 0

@@ -167,6 +167,43 @@ TEST(AttentionWeights, are_the_same_bits_however_they_are_asked_for) {
   }
 }
 
+TEST(AttentionWeights, of_few_long_rows_go_to_several_threads_in_the_same_bits) {
+  for (std::uint64_t seed = 1; seed <= 24 && !HasFailure(); ++seed) {
+    CallDraw draw(seed + 51500);
+    CallDraw::Shape shape = small_shape(draw, 1);
+    shape.pairs.batch = 1;
+    shape.pairs.q_len = draw.within(1, 3);
+    shape.pairs.kv_len = draw.within(3000, 9000);  // 3 to 9 chunks
+    shape.d_k = draw.within(1, 3);
+    const DType type = draw.type();
+    Prepared p(any_call(draw, shape), type);
+    SCOPED_TRACE(std::string(name(type)) + ", seed " + std::to_string(seed));
+    const Block whole = p.weights(p.all(), p.rows(), context_of("scalar", 1));
+    for_contexts([&](const Context& context, const std::string& how) {
+      EXPECT_TRUE(same_bits(p.weights(p.all(), {}, context).x, whole.x)) << how;
+      EXPECT_TRUE(same_bits(p.weights(p.all(), p.rows(), context).x, whole.x)) << how;
+    });
+  }
+  // One row of one head: as many tasks as threads, twice more where its state is found, too.
+  std::vector<index_t> tasks;
+  ContextOptions lent;
+  lent.threads = 4;
+  lent.parallel_for = [&](index_t count, const std::function<void(index_t)>& task) {
+    tasks.push_back(count);
+    for (index_t n = 0; n < count; ++n) task(n);
+  };
+  const Context context(lent);
+  Attention call;
+  call.q = Block({1, 1, 1, 2}, 0.5);
+  call.k = call.v = Block({1, 1, 20000, 2}, 0.25);
+  Prepared p(call, DType::f32);
+  p.weights(p.all(), p.rows(), context);
+  EXPECT_EQ(tasks, std::vector<index_t>{4});
+  tasks.clear();
+  p.weights(p.all(), {}, context);
+  EXPECT_EQ(tasks, (std::vector<index_t>{4, 4}));  // the nodes are joined in place
+}
+
 TEST(AttentionWeights, of_a_row_sum_to_one) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CallDraw draw(seed + 52000);
