@@ -35,9 +35,21 @@ Words words_of(const Fault& fault) {
           mistake->cause,     mistake->fix_code, mistake->fix};
 }
 
-NamedMistake named(const Fault& fault, const Choice& choice) {
-  const Words words = words_of(fault);
+namespace {
+
+NamedMistake in_words(const Fault& fault, const Choice& choice, const Words& words) {
   return {fault.id, choice.text, words.title, words.done, words.cause, words.fix_code, words.fix};
+}
+
+}  // namespace
+
+NamedMistake named(const Fault& fault, const Choice& choice) {
+  return in_words(fault, choice, words_of(fault));
+}
+
+NamedMistake named(const Fault& fault, const Choice& choice, const Program& right) {
+  const bool has_words = fault.with_cache.title != nullptr && query_start(right) > 0;
+  return in_words(fault, choice, has_words ? fault.with_cache : words_of(fault));
 }
 
 bool has_dense_bias_in(const Program& p, double low, double high) {

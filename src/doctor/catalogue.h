@@ -42,12 +42,16 @@ struct Fault {
   bool (*edit)(Program& program, const Choice& choice);
   // Rounding of a narrower type: compared by its wide bounds, so only where nothing exact fits.
   bool is_rounding = false;
+  Words with_cache =
+      {};  // for queries that stand behind cached keys; no title: `words` are for all
 };
 
 std::vector<const Fault*> catalogue();  // all of them, in order
 const Fault* find_fault(std::string_view id);
 Words words_of(const Fault& fault);
 NamedMistake named(const Fault& fault, const Choice& choice);
+// In the words that fit this program.
+NamedMistake named(const Fault& fault, const Choice& choice, const Program& right);
 
 // The parts of the catalogue.
 std::span<const Fault> score_faults();
@@ -69,6 +73,9 @@ bool has_part(const Program& p) {
     if (std::holds_alternative<Part>(part)) return true;
   return false;
 }
+inline bool has_positional_mask(const Program& p) {
+  return has_part<Mask::Causal>(p) || has_part<Mask::Window>(p) || has_part<Mask::Prefix>(p);
+}
 template <class Part>
 void erase_part(Program& p) {
   std::erase_if(p.options.mask.parts(),
@@ -83,6 +90,7 @@ bool has_term(const Program& p) {
 // Whether an entry of a dense bias lies in [low, high].
 bool has_dense_bias_in(const Program& p, double low, double high);
 bool hides_by_bias(const Program& p);  // some dense bias has an entry of -inf
+// Where query row 0 stands: before it, so many keys.
 inline index_t query_start(const Program& p) {
   return resolve_query_start(p.options.query_start, p.q->extent(2), p.k->extent(2));
 }

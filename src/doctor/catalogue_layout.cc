@@ -155,6 +155,29 @@ const Fault kFaults[] = {
        p.value_shift = static_cast<index_t>(choice.value);
        return true;
      }},
+    {"cache-slot-early",
+     {"WHAT", "new keys and values one slot too early in the cache",
+      "the call's keys and values are written from slot past_len - 1 on, over the last one before "
+      "them; the last slot is zero (zero) or holds the last key already (stale); last-: the newest "
+      "one alone is early",
+      "k_cache[:, :, past_len - 1 : past_len - 1 + q_len] = k_new",
+      "k_cache[:, :, past_len : past_len + q_len] = k_new",
+      "slots count from 0: the first new key stands at slot past_len"},
+     [](const Program& p) {
+       const index_t q_len = p.q->extent(2), past_len = p.k->extent(2) - q_len;
+       Choices choices;
+       if (past_len < 1 || (has_positional_mask(p) && query_start(p) != past_len)) return choices;
+       for (const char* what : {"zero", "stale"})
+         choices.push_back({static_cast<double>(q_len), what});
+       for (const char* what : {"last-zero", "last-stale"})
+         if (q_len > 1) choices.push_back({1, what});
+       return choices;
+     },
+     [](Program& p, const Choice& choice) {
+       p.early_keys = static_cast<index_t>(choice.value);
+       p.is_last_slot_zero = choice.text.ends_with("zero");
+       return true;
+     }},
     {"cache-late",
      {"K", "the newest keys not yet in the cache", "the last K keys are not seen",
       "out = attend(q, cache.k, cache.v); cache.append(k, v)",

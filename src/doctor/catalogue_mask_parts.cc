@@ -21,10 +21,6 @@ bool leave_out(Program& p, const Choice&) {
   return true;
 }
 
-bool has_positions(const Program& p) {
-  return has_part<Mask::Causal>(p) || has_part<Mask::Window>(p) || has_part<Mask::Prefix>(p);
-}
-
 Choice number(index_t n) { return {static_cast<double>(n), std::to_string(n)}; }
 
 bool start_at(Program& p, index_t start) {
@@ -106,7 +102,7 @@ const Fault kFaults[] = {
       "say whether the attention is causal"},
      [](const Program& p) {
        if (has_part<Mask::Causal>(p)) return Choices{};
-       if (is_square(p) || has_positions(p)) return once();
+       if (is_square(p) || has_positional_mask(p)) return once();
        return Choices{{0, "start"}, number(p.k->extent(2) - p.q->extent(2))};
      },
      [](Program& p, const Choice& choice) {
@@ -124,7 +120,7 @@ const Fault kFaults[] = {
       "find out where the first query stands"},
      [](const Program& p) {
        Choices starts;
-       if (!has_positions(p)) return starts;
+       if (!has_positional_mask(p)) return starts;
        const index_t end = p.k->extent(2) - p.q->extent(2), now = query_start(p);
        if (now != 0) starts.push_back(number(0));
        if (end != 0 && end != now) starts.push_back(number(end));
@@ -137,12 +133,19 @@ const Fault kFaults[] = {
      {"K", "queries K positions off", "masks and biases take query i for query i + K",
       "position = past_len + 1 + arange(q_len)", "position = past_len + arange(q_len)",
       "the first new query stands where the cache ends"},
+     // To the corners too, which causal-corner has: where one name fits, so does the other.
      [](const Program& p) {
        Choices shifts;
-       if (!has_positions(p)) return shifts;
+       if (!has_positional_mask(p)) return shifts;
        const index_t start = query_start(p), end = p.k->extent(2) - p.q->extent(2);
-       for (const index_t k : {1, 2, -2, 3, -3, 4, -4, 8, -8})  // 0 and end are causal-corner's
-         if (start + k != 0 && start + k != end) shifts.push_back(number(k));
+       for (const index_t k :
+            {index_t{1}, index_t{-1}, index_t{2}, index_t{-2}, index_t{3}, index_t{-3}, index_t{4},
+             index_t{-4}, index_t{8}, index_t{-8}, -start, end - start}) {
+         const bool is_new = std::none_of(shifts.begin(), shifts.end(), [&](const Choice& c) {
+           return c.value == static_cast<double>(k);
+         });
+         if (k != 0 && is_new) shifts.push_back(number(k));
+       }
        return shifts;
      },
      [](Program& p, const Choice& choice) {

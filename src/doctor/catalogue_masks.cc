@@ -99,7 +99,36 @@ const Fault kFaults[] = {
          };
        });
        return true;
-     }},
+     },
+     false,
+     {"", "own position hidden",
+      "each query sees one key fewer than it should: with a cache (q_len < kv_len) the last query "
+      "stands at the last key, and its own key is hidden",
+      "allowed = j < past_len + i", "allowed = j <= past_len + i",
+      "query i of the call stands at key past_len + i, behind the past_len cached ones, and sees "
+      "itself"}},
+    {"mask-wide",
+     {"", "causal mask one key too wide", "the key after the query's own position is seen too",
+      "allowed = tril(ones(n, n), 1)", "allowed = tril(ones(n, n))",
+      "a token sees no later key: j <= i"},
+     [](const Program& p) { return once(has_part<Mask::Causal>(p)); },
+     [](Program& p, const Choice&) {
+       if (!has_part<Mask::Causal>(p)) return false;
+       erase_part<Mask::Causal>(p);
+       p.pair_edits.push_back([start = query_start(p)](const Pairs& before) -> Pairs {
+         return [before, start](index_t b, index_t h, index_t i, index_t j) {
+           return j <= start + i + 1 && before(b, h, i, j);
+         };
+       });
+       return true;
+     },
+     false,
+     {"", "causal mask one key too wide",
+      "each query sees one key more than it should: with a cache (q_len < kv_len) all but the last "
+      "query see the key after their own",
+      "allowed = j <= past_len + 1 + i  # past_len counted after the append",
+      "allowed = j <= past_len + i",
+      "query i of the call stands at key past_len + i, behind the past_len cached ones"}},
     {"mask-axis",
      {"", "mask's head axis read as batch",
       "a mask of rank 3 is taken as (batch, q, k) where it is (heads, q, k)",

@@ -9,9 +9,6 @@ namespace {
 
 bool turns(const Program& p) { return p.rotary.has_value(); }
 
-bool has_positional_mask(const Program& p) {
-  return has_part<Mask::Causal>(p) || has_part<Mask::Window>(p) || has_part<Mask::Prefix>(p);
-}
 bool has_positional_bias(const Program& p) {
   return has_term<Bias::Alibi>(p) || has_term<Bias::T5>(p);
 }
@@ -125,6 +122,28 @@ const Fault kFaults[] = {
      [](const Program& p) { return turns(p) ? Choices{{0, "queries"}, {1, "keys"}} : Choices{}; },
      [](Program& p, const Choice& choice) {
        (choice.value == 0 ? p.turns_k : p.turns_q) = false;
+       return turns(p);
+     }},
+    {"rope-twice",
+     {"WHICH", "turned twice",
+      "what was turned before it was cached is turned again: the keys that stand before the call's "
+      "own (cached), all keys (keys), or queries too (all)",
+      "k = rotate(cat([k_cache, k_new]))  # k_cache is turned already",
+      "k = cat([k_cache, rotate(k_new)])",
+      "turn keys once: when they are cached or when they are "
+      "read, not both"},
+     [](const Program& p) {
+       Choices which;
+       if (!turns(p)) return which;
+       const index_t start = query_start(p), end = p.k->extent(2);
+       if (start > 0 && start < end) which.push_back({static_cast<double>(start), "cached"});
+       which.push_back({static_cast<double>(end), "keys"});
+       which.push_back({static_cast<double>(end), "all"});
+       return which;
+     },
+     [](Program& p, const Choice& choice) {
+       p.turned_twice = static_cast<index_t>(choice.value);
+       p.turns_q_twice = choice.text == "all";
        return turns(p);
      }},
     {"rope-values",

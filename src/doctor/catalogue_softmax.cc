@@ -48,6 +48,22 @@ const Fault kFaults[] = {
        p.is_shifted = false;
        return p.axis == Axis::row;
      }},
+    {"softmax-unshifted-f16",
+     {"WHAT", "maximum not subtracted, exps in f16",
+      "exps of the scores themselves are held in f16 (exps), and their sum too (exps-and-sum): inf "
+      "from 65520 = e^11.09 on, digits lost below e^-9.7",
+      "e = exp(s).half(); weights = e / e.sum(-1, keepdims=True)",
+      "e = exp(s - s.max(-1, keepdims=True)); weights = e / e.sum(-1, keepdims=True)",
+      "subtract each row's maximum first, and keep exps and their sum in f32"},
+     [](const Program& p) {
+       if (p.arithmetic != DType::f16) return Choices{};
+       return Choices{{0, "exps"}, {1, "exps-and-sum"}};
+     },
+     [](Program& p, const Choice& choice) {
+       p.is_shifted = false;
+       p.exps = choice.value == 0 ? Exps::f16 : Exps::f16_and_sum;
+       return p.axis == Axis::row;
+     }},
     {"softmax-twice",
      {"", "softmax applied twice", "the weights go through softmax once more: nearly uniform rows",
       "out = softmax(attention_probs) @ v", "out = attention_probs @ v", "once"},

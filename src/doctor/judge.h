@@ -30,10 +30,11 @@ class Judge {
       : claims_(claims), decimals_(decimals), arithmetic_(arithmetic) {}
 
   // visit(Compared) for each claimed number of the row (of out those that were computed); stops
-  // where it returns false. `may_drop`: a claimed weight of 0 is passed over.
+  // where it returns false. `may_drop`: a claimed weight of 0 is passed over. Of an open row none.
   template <class Visit>
   void each(const RowNumbers& numbers, const RowIndex& at, bool may_drop,
             const Visit& visit) const {
+    if (numbers.is_open) return;
     const auto [b, h, i] = at;
     std::size_t number = 0;
     const auto look = [&](Compared c) {

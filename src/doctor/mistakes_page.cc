@@ -37,8 +37,8 @@ std::string out_line(const wire::Case& c, const wire::Table& table, std::size_t 
 
 // The rows that differ from the right run, as `make` prints them; "right" for those that do not.
 template <class Make>
-std::string differing_rows(const MistakenRun& run, const wire::Table& table,
-                           const TraceTensor& wrong, const TraceTensor& right, const Make& make) {
+std::string differing_rows(const wire::Table& table, const TraceTensor& wrong,
+                           const TraceTensor& right, const Make& make) {
   std::string text, same;
   for (std::size_t n = 0; n < table.rows.size(); ++n) {
     if (is_same_row(wrong, right, 0, table.row_index[n])) {
@@ -47,7 +47,6 @@ std::string differing_rows(const MistakenRun& run, const wire::Table& table,
     }
     text += (text.empty() ? "" : "; ") + make(n);
   }
-  static_cast<void>(run);
   if (!text.empty() && !same.empty()) text += "; " + same + " right";
   return text;
 }
@@ -59,12 +58,11 @@ std::string numbers(const MistakenRun& run, const wire::Case& c) {
   const wire::Document document = mistake_document(run, c, {});
   const wire::Table& weights = document.sections.at(0).tables.at(0);
   const wire::Table& out = document.sections.at(2).tables.at(0);
-  std::string text = differing_rows(run, weights, weights_used(run.wrong), weights_used(run.right),
+  std::string text = differing_rows(weights, weights_used(run.wrong), weights_used(run.right),
                                     [&](std::size_t n) { return weights_line(c, weights, n); });
   text = text.empty() ? "weights right" : "weights " + text;
-  const std::string outs =
-      differing_rows(run, out, attention_out(run.wrong), attention_out(run.right),
-                     [&](std::size_t n) { return out_line(c, out, n); });
+  const std::string outs = differing_rows(out, attention_out(run.wrong), attention_out(run.right),
+                                          [&](std::size_t n) { return out_line(c, out, n); });
   return text + ". Output " + (outs.empty() ? "right" : outs);
 }
 
@@ -106,20 +104,29 @@ std::string code_cell(const char* code) {
   return "`" + text + "`";
 }
 
+constexpr const char* kDoctorsColumns =
+    "| id | what is done | as it is written | as it should be |\n|:--|:--|:--|:--|\n";
+
+std::string doctors_row(const Fault& fault, const Words& words) {
+  return std::string("| `") + fault.id +
+         (*words.parameter == '\0' ? "" : std::string(":") + words.parameter) + "` | " +
+         wire::markdown_escape(words.done) + " | " + code_cell(words.cause) + " | " +
+         code_cell(words.fix_code) + ": " + wire::markdown_escape(words.fix) + " |\n";
+}
+
 // What the doctor knows beside the mistakes above: entries without a traced run.
 std::string doctors_page() {
   std::string text =
       "## Told by `glasshead doctor`\n\nThe doctor knows all of the above, and these, which need "
-      "tensors that have the structure: heads, tiles, windows, positions.\n\n"
-      "| id | what is done | as it is written | as it should be |\n|:--|:--|:--|:--|\n";
-  for (const Fault* fault : catalogue()) {
-    if (find_mistake(fault->id) != nullptr) continue;
-    const Words words = words_of(*fault);
-    text += std::string("| `") + fault->id +
-            (*words.parameter == '\0' ? "" : std::string(":") + words.parameter) + "` | " +
-            wire::markdown_escape(words.done) + " | " + code_cell(words.cause) + " | " +
-            code_cell(words.fix_code) + ": " + wire::markdown_escape(words.fix) + " |\n";
-  }
+      "tensors that have the structure: heads, tiles, windows, positions.\n\n";
+  text += kDoctorsColumns;
+  for (const Fault* fault : catalogue())
+    if (find_mistake(fault->id) == nullptr) text += doctors_row(*fault, words_of(*fault));
+  text +=
+      "\nWhere the queries of a call stand behind cached keys, it has other words for these:\n\n";
+  text += kDoctorsColumns;
+  for (const Fault* fault : catalogue())
+    if (fault->with_cache.title != nullptr) text += doctors_row(*fault, fault->with_cache);
   text +=
       "\nNot among them, since q, k and v are taken as they are after their projections and out as "
       "it is before the next one:\n"

@@ -54,6 +54,8 @@ enum class Tiling : std::uint8_t {
   sum_not_rescaled,  // the sum of exps alone
   averaged           // each tile's softmax counts alike
 };
+// What holds exps whose maximum was not subtracted.
+enum class Exps : std::uint8_t { wide, f16, f16_and_sum };
 enum class LseRule : std::uint8_t {
   natural,
   base2,
@@ -80,10 +82,16 @@ struct Program {
   bool is_first_batch = false;  // k and v of batch entry 0 for all
   index_t value_shift = 0;      // the value of key j + shift
   index_t missing_keys = 0;     // the last ones are not seen
+  // So many of the last keys and values stand one slot too early; the last slot keeps what belongs
+  // there, or is zero.
+  index_t early_keys = 0;
+  bool is_last_slot_zero = false;
 
   std::optional<Rotary> rotary;
   const Turns* turns = nullptr;  // shared by programs of one diagnosis; null: each its own
   bool turns_q = true, turns_k = true, turns_v = false;
+  bool turns_q_twice = false;
+  index_t turned_twice = 0;           // keys before this one
   index_t query_offset = 0;           // of the queries' positions, for rotary positions alone
   std::vector<index_t> query_starts;  // by batch entry, for the same; empty: as the options say
 
@@ -101,6 +109,7 @@ struct Program {
 
   Axis axis = Axis::row;
   bool is_shifted = true;    // the maximum is subtracted
+  Exps exps = Exps::wide;    // where it is not
   bool is_twice = false;     // softmax of the weights
   bool is_divided = true;    // by the sum
   double weight_factor = 1;  // of the weights, after softmax
@@ -130,7 +139,7 @@ struct Program {
            axis == Axis::row && !is_twice && !transposes_weights && !rotary &&
            (tiling == Tiling::none || tiling == Tiling::tail_ignored ||
             tiling == Tiling::tail_zero) &&
-           hiding == Hiding::select && !accumulates_f16;
+           hiding == Hiding::select && !accumulates_f16 && early_keys == 0;
   }
   // Needs the scores of a whole head, or more, for one row.
   bool is_matrix_wide() const {

@@ -14,12 +14,6 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNoise = 4;  // root mean squares of independent roundings that are allowed
 
-// As f32 holds it: too large is inf, too small is 0. For softmax without the maximum.
-double in_f32(double x) {
-  if (x > largest(DType::f32)) return kInf;
-  return x < 0x1p-150 ? 0 : x;
-}
-
 double positive_expm1(double x) { return math::expm1(std::min(x, 700.0)); }
 
 // What a weight of `w` can change by when its score moves by kNoise times `noise`, in the same
@@ -38,6 +32,53 @@ double in_f16(double x) {
   if (size < 0x1p-14) return (x + 0x1.8p28) - 0x1.8p28;  // a multiple of 2^-24
   const double c = x * (0x1p42 + 1);
   return c - (c - x);
+}
+
+// As f32 holds it: too large is inf, too small is 0.
+double in_f32(double x) {
+  if (x > largest(DType::f32)) return kInf;
+  return x < 0x1p-150 ? 0 : x;
+}
+
+// An exp and a sum of exps as the program holds them.
+double held_exp(const Program& p, double e) {
+  if (p.is_shifted || p.arithmetic == DType::f64) return e;
+  return p.exps == Exps::wide ? in_f32(e) : in_f16(e);
+}
+double held_sum(const Program& p, double sum) {
+  if (p.is_shifted || p.arithmetic == DType::f64) return sum;
+  return p.exps == Exps::f16_and_sum ? in_f16(sum) : in_f32(sum);
+}
+
+// Exps in f16 of scores that are off by `margin` at most: whether that decides if the largest is
+// inf or a number, a number of all its digits or one below f16's normal range, or, where the sum is
+// in f16 too, whether that is inf.
+bool is_on_edge(const Program& p, double top, double margin, double sum) {
+  const double over = math::log(65520);  // rounds to inf from here on
+  const double under = math::log(0x1p-25), normal = math::log(0x1p-14);
+  if (top - margin > over || top + margin < under) return false;  // inf / inf, 0 / 0
+  if (top + margin > over || top - margin < normal) return true;
+  if (p.exps != Exps::f16_and_sum) return false;
+  const double relative = positive_expm1(margin);
+  return sum * (1 + relative) > 65520 && sum * (1 - relative) < 65520;
+}
+
+// How far off the largest scores may be: those that decide what becomes of their exps.
+double margin_of_largest(const std::vector<double>& scores, double max,
+                         const std::vector<double>& error, const std::vector<double>& noise) {
+  double margin = 0;
+  for (std::size_t j = 0; j < scores.size(); ++j)  // hidden ones are -inf
+    if (scores[j] > max - 1) margin = std::max(margin, error[j] + kNoise * noise[j]);
+  return margin;
+}
+
+// Softmax of the weights.
+void apply_again(const std::vector<char>& included, std::vector<double>& weights) {
+  double sum = 0;
+  for (std::size_t j = 0; j < weights.size(); ++j)
+    if (included[j] != 0) sum += math::exp(weights[j]);
+  for (std::size_t j = 0; j < weights.size(); ++j)
+    if (included[j] != 0) weights[j] = math::exp(weights[j]) / sum;
 }
 
 void add_value(double w, const double* __restrict v, index_t n, double* __restrict out,
@@ -105,6 +146,7 @@ const RowNumbers& Runner::row(const RowIndex& wanted) {
   numbers_.out = written.out;
   numbers_.out_error = written.out_error;
   numbers_.out_size = written.out_size;
+  numbers_.is_open = numbers_.is_open || written.is_open;
   return numbers_;
 }
 
@@ -118,7 +160,7 @@ const RowNumbers& Runner::computed(const RowIndex& at) {
   to.lse_error = 0;
   to.dq.clear();
   to.dq_error.clear();
-  to.is_empty = false;
+  to.is_empty = to.is_open = false;
   score(at, scored_);
   to.visible = scored_.visible;
   softmax(at, scored_, to);
@@ -205,27 +247,24 @@ void Runner::softmax(const RowIndex& at, Scored& scored, RowNumbers& to) {
   if (padding > 0) sum += padding * math::exp(-shift);
   for (std::size_t j = 0; j < n; ++j) {
     if (scored.included[j] == 0) continue;
-    double e = math::exp(scored.scores[j] - shift);
-    if (!program_.is_shifted && program_.arithmetic != DType::f64) e = in_f32(e);
+    const double e = held_exp(program_, math::exp(scored.scores[j] - shift));
     to.weights[j] = program_.axis == Axis::none ? scored.scores[j] : e;
     sum += e;
   }
-  if (!program_.is_shifted && program_.arithmetic != DType::f64) sum = in_f32(sum);
+  const double all = sum;
+  sum = held_sum(program_, sum);
   to.lse = lse_of(scored, program_.is_shifted ? max : 0, sum);
   if (program_.axis != Axis::none && program_.is_divided)
     for (std::size_t j = 0; j < n; ++j)
       if (scored.included[j] != 0) to.weights[j] /= sum;
-  if (program_.is_twice) {
-    double again = 0;
-    for (std::size_t j = 0; j < n; ++j)
-      if (scored.included[j] != 0) again += math::exp(to.weights[j]);
-    for (std::size_t j = 0; j < n; ++j)
-      if (scored.included[j] != 0) to.weights[j] = math::exp(to.weights[j]) / again;
-  }
+  if (program_.is_twice) apply_again(scored.included, to.weights);
   if (program_.tiling == Tiling::not_rescaled || program_.tiling == Tiling::neither_rescaled ||
       program_.tiling == Tiling::sum_not_rescaled || program_.tiling == Tiling::averaged)
     tile_weights(scored, sum, to);
   weight_errors(scored, max, to);
+  if (program_.exps != Exps::wide)
+    to.is_open =
+        is_on_edge(program_, max, margin_of_largest(scored.scores, max, scored.error, noise_), all);
   for (std::size_t j = 0; j < n; ++j) {
     if (program_.hiding == Hiding::after && scored.visible[j] == 0)
       to.weights[j] = to.weight_error[j] = 0;
@@ -282,6 +321,8 @@ void Runner::weight_errors(const Scored& scored, double max, RowNumbers& to) {
       const double root = std::sqrt(static_cast<double>(program_.d_k()));
       noise = narrow_ * (2 * scored.size[j] / root + 2 * std::fabs(scored.scores[j]) + 3 +
                          std::max(0.0, max - scored.scores[j]));
+      if (program_.exps != Exps::wide && to.weights[j] > 0)  // of an exp in f16, half its spacing
+        noise += 0x1p-25 * math::exp(-scored.scores[j]);
       const double moved = moved_weight(to.weights[j], noise);
       spread += moved * moved;
       common += to.weights[j] * scored.scores[j];

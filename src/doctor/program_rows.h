@@ -36,6 +36,7 @@ struct RowNumbers {
   double lse = 0, lse_error = 0;
   std::vector<double> dq, dq_error;  // [d_k]; empty without d_out
   bool is_empty = false;
+  bool is_open = false;  // rounding decides between NaN, 0 and numbers: any would do
 };
 
 // dk and dv of one key/value head.

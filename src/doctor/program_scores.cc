@@ -9,6 +9,7 @@ namespace glasshead::doctor {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr index_t kNothing = -1;  // the row of a slot that nothing was written to
 
 AttentionOptions plan_options(const Program& program) {
   AttentionOptions options = program.options;
@@ -46,6 +47,17 @@ Sums multiply(const double* a, const double* b, index_t n) {
 }
 
 double capped(double score, double cap) { return cap * math::tanh(score / cap); }
+
+// A row of so many scores, none of which is visible yet.
+template <class Scored>
+void clear(Scored& to, std::size_t n) {
+  to.scores.assign(n, -kInf);
+  to.error.assign(n, 0);
+  to.size.assign(n, 0);
+  to.included.assign(n, 0);
+  to.visible.assign(n, 0);
+  to.is_poisoned = false;
+}
 
 // Rounded to f32 where the program computes in it.
 double stored(double x, DType arithmetic) {
@@ -105,12 +117,12 @@ index_t Runner::kv_head(index_t h) const {
 }
 
 index_t Runner::kv_row(index_t h, index_t j) const {
-  const index_t group = program_.group();
-  if (program_.grouping == Grouping::keys_interleaved)
-    return (h % group * shape_.kv_len + j) / group;
-  if (program_.grouping == Grouping::keys_tiled)
-    return (j * group + h / program_.kv_heads()) % shape_.kv_len;
-  return j;
+  const index_t group = program_.group(), n = shape_.kv_len;
+  if (program_.grouping == Grouping::keys_interleaved) j = (h % group * n + j) / group;
+  if (program_.grouping == Grouping::keys_tiled) j = (j * group + h / program_.kv_heads()) % n;
+  if (program_.early_keys == 0 || j + 1 < n - program_.early_keys) return j;
+  if (j + 1 < n) return j + 1;
+  return program_.is_last_slot_zero ? kNothing : j;
 }
 
 index_t Runner::query_position(index_t b, index_t i) const {
@@ -135,22 +147,33 @@ void Runner::turn(double* x, index_t position) { turns_->turn(x, position, rope_
 const double* Runner::key(const RowIndex& at, index_t j) {
   const index_t b = program_.is_first_batch ? 0 : at.b;
   const Place place{kv_head(at.h), kv_row(at.h, j), 0};
+  if (place.l == kNothing) {
+    std::fill(key_.begin(), key_.end(), 0.0);
+    return key_.data();
+  }
   const double* row = program_.k->row(b, place, program_.k_order, key_.data());
   if (!program_.rotary || !program_.turns_k) return row;
   if (row != key_.data()) std::copy_n(row, program_.d_k(), key_.data());
-  turn(key_.data(), j);
+  // A key in another's slot was turned before it was written there.
+  const index_t position = program_.early_keys > 0 ? place.l : j;
+  turn(key_.data(), position);
+  if (position < program_.turned_twice) turn(key_.data(), position);
   return key_.data();
 }
 
 const double* Runner::value(const RowIndex& at, index_t j) {
   const index_t b = program_.is_first_batch ? 0 : at.b;
-  const index_t shifted =
-      std::clamp<index_t>(kv_row(at.h, j) + program_.value_shift, 0, shape_.kv_len - 1);
+  const index_t own = kv_row(at.h, j);
+  if (own == kNothing) {
+    std::fill(value_.begin(), value_.end(), 0.0);
+    return value_.data();
+  }
+  const index_t shifted = std::clamp<index_t>(own + program_.value_shift, 0, shape_.kv_len - 1);
   const double* row =
       program_.v->row(b, {kv_head(at.h), shifted, 0}, program_.v_order, value_.data());
   if (!program_.rotary || !program_.turns_v || program_.d_v() != program_.d_k()) return row;
   if (row != value_.data()) std::copy_n(row, program_.d_v(), value_.data());
-  turn(value_.data(), j);
+  turn(value_.data(), program_.early_keys > 0 ? own : j);
   return value_.data();
 }
 
@@ -168,6 +191,7 @@ double Runner::product(const RowIndex& at, index_t j, const double* query, doubl
     if (program_.rotary && program_.turns_q) {
       if (other != key_.data()) std::copy_n(other, d_k, key_.data());
       turn(key_.data(), query_position(at.b, j));
+      if (program_.turns_q_twice) turn(key_.data(), query_position(at.b, j));
       other = key_.data();
     }
     sums = multiply(query, other, d_k);
@@ -223,12 +247,7 @@ void Runner::see(const RowIndex& at, Scored& to) {
 
 void Runner::score(const RowIndex& at, Scored& to) {
   const index_t n = shape_.kv_len;
-  to.scores.assign(slot(n), -kInf);
-  to.error.assign(slot(n), 0);
-  to.size.assign(slot(n), 0);
-  to.included.assign(slot(n), 0);
-  to.visible.assign(slot(n), 0);
-  to.is_poisoned = false;
+  clear(to, slot(n));
   const double* query = nullptr;
   if (program_.product == Product::keys_queries) {
     query = key({at.b, at.h, 0}, at.i);
@@ -236,19 +255,24 @@ void Runner::score(const RowIndex& at, Scored& to) {
   } else {
     query = program_.q->row(at.b, {at.h, at.i, 0}, program_.q_order, query_.data());
     if (query != query_.data()) std::copy_n(query, program_.d_k(), query_.data());
-    if (program_.rotary && program_.turns_q) turn(query_.data(), query_position(at.b, at.i));
+    const index_t position = query_position(at.b, at.i);
+    if (program_.rotary && program_.turns_q) turn(query_.data(), position);
+    if (program_.rotary && program_.turns_q_twice) turn(query_.data(), position);
   }
   const double scale = program_.scale, cap = program_.options.softcap;
-  const bool has_cap = cap > 0;
+  const auto cap_at = [&](CapPlace place, double x) {
+    return cap > 0 && program_.cap_place == place ? capped(x, cap) : x;
+  };
   const double value = program_.hidden_value;
   const auto position = static_cast<double>(query_position(at.b, at.i));
+  const int turns = program_.turned_twice > 0 || program_.turns_q_twice ? 2 : 1;  // at most
   see(at, to);
   for (index_t j = 0; j < n; ++j) {
     const std::size_t s = slot(j);
     const bool is_visible = to.visible[s] != 0;
     const bool is_hidden_at_once = program_.hiding == Hiding::select && !is_visible;
     if (is_hidden_at_once) {
-      if (has_cap && program_.cap_place == CapPlace::after_mask) {
+      if (cap > 0 && program_.cap_place == CapPlace::after_mask) {
         to.scores[s] = -cap;
         to.included[s] = 1;
       }
@@ -262,16 +286,12 @@ void Runner::score(const RowIndex& at, Scored& to) {
     const double raw = product(at, j, query_.data(), size);
     if (program_.rotary) size += product_of_lengths();
     to.size[s] = std::fabs(scale) * size;
-    double x = has_cap && program_.cap_place == CapPlace::before_scale ? capped(raw, cap) * scale
-                                                                       : raw * scale;
+    double x = cap_at(CapPlace::before_scale, raw) * scale;
     double error = u_ * (static_cast<double>(program_.d_k() + 4) * to.size[s] + 8 * std::fabs(x));
     if (program_.rotary)
-      error += u_ * turn_ * (std::fabs(position) + static_cast<double>(j)) * to.size[s];
-    if (has_cap && program_.cap_place == CapPlace::after_scale) x = capped(x, cap);
-    x = biased(at, j, x, error);
-    if (has_cap &&
-        (program_.cap_place == CapPlace::after_bias || program_.cap_place == CapPlace::after_mask))
-      x = capped(x, cap);
+      error += u_ * turns * turn_ * (std::fabs(position) + static_cast<double>(j)) * to.size[s];
+    x = biased(at, j, cap_at(CapPlace::after_scale, x), error);
+    x = cap_at(CapPlace::after_mask, cap_at(CapPlace::after_bias, x));  // one of them
     if (program_.hiding == Hiding::numbered && is_visible) x += 1;
     if (program_.hiding == Hiding::times_infinity) to.is_poisoned = true;
     if (!is_visible) {

@@ -86,7 +86,8 @@ class Recorded(unittest.TestCase):
         self.among("mask-strict", "ort-gqa-window-0", *flags, "--scale", "1")
 
     def test_causal_from_the_other_corner(self):  # F22, pytorch#103082
-        self.named("causal-corner:0", "torch-corner", "--causal=end")
+        said = self.diagnosis("torch-corner", "--causal=end")
+        self.assertEqual(self.names(said), ["causal-corner:0", "positions-shifted:-13"])
 
     def test_values_are_summed_in_f16(self):  # F35, llama.cpp#12433
         for name in ("ggml-f16-sum-overflows", "ggml-f16-values-300", "ggml-f16-random"):

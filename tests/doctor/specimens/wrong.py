@@ -48,6 +48,20 @@ def position_counts_the_new_token_twice(q, k, v, past):
     return softmax(s) @ v
 
 
+def mask_ends_before_the_new_token(q, k, v):
+    """np.tri(n, m, k=m - n - 1): the last query sees all but the last key."""
+    k, v = match_heads(q, k, v)
+    n, m = q.shape[2], k.shape[2]
+    s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    return softmax(np.where(np.tri(n, m, m - n - 1, dtype=bool), s, -np.inf)) @ v
+
+
+def tri_with_k_one(q, k, v):
+    """np.tri(n, k=1) for np.tri(n)."""
+    s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    return softmax(np.where(np.tri(q.shape[2], k=1, dtype=bool), s, -np.inf)) @ v
+
+
 def window_without_its_own_place(q, k, v, window):
     """F25: `sliding_window = W` counts the token itself, and i - j < W - 1 does not."""
     k, v = match_heads(q, k, v)
@@ -216,6 +230,17 @@ def rotary_restarts(q, k, v):
     return softmax(np.where(mask, s, -np.inf)) @ v
 
 
+def cached_keys_turned_again(q, k, v, past):
+    """The cache holds rotated keys; the concatenation with the new ones is rotated as a whole."""
+    n, m = q.shape[2], k.shape[2]
+    cache, new = rotary(k[:, :, :past], np.arange(past)), k[:, :, past:]
+    k = rotary(np.concatenate([cache, new], 2), np.arange(m))
+    q = rotary(q, np.arange(past, past + n))
+    mask = np.arange(m) <= np.arange(past, past + n)[:, None]
+    s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    return softmax(np.where(mask, s, -np.inf)) @ v
+
+
 def rotary_of_another_base(q, k, v):
     """rope_theta of the config is not read."""
     n = q.shape[2]
@@ -250,6 +275,18 @@ def value_pointer_of_a_transpose(q, k, v):
     return softmax(q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])) @ misread
 
 
+def cache_index_off_by_one(q, k, v, past):
+    """k_cache[:, :, cache_len - 1 : ...] = k_new, the caches being allocated as zeros."""
+    n, m = q.shape[2], k.shape[2]
+    k, v = match_heads(q, k, v)
+    k_cache, v_cache = np.zeros_like(k), np.zeros_like(v)
+    k_cache[:, :, :past], v_cache[:, :, :past] = k[:, :, :past], v[:, :, :past]
+    k_cache[:, :, past - 1:past - 1 + n], v_cache[:, :, past - 1:past - 1 + n] = k[:, :, past:], v[:, :, past:]
+    mask = np.arange(m) <= past + np.arange(n)[:, None]
+    s = q @ k_cache.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    return softmax(np.where(mask, s, -np.inf)) @ v_cache
+
+
 def value_slots_one_late(q, k, v):
     """Keys are written at slot, values at slot + 1; the prompt's first value went into both."""
     cache = np.empty_like(v)
@@ -265,6 +302,16 @@ def exponentials_of_the_scores(q, k, v):
     with np.errstate(over="ignore", invalid="ignore"):
         e = np.exp((q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])).astype(np.float32))
         return (e / e.sum(-1, keepdims=True)) @ v
+
+
+def exponentials_in_half(q, k, v, sum_type):
+    """exp(scores) stored as float16, no maximum subtracted: inf above 11.09, and the sum may be float16 too."""
+    s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    s = np.where(np.tri(q.shape[2], dtype=bool), s, -np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = np.exp(s).astype(np.float16)
+        w = e.astype(sum_type) / e.sum(-1, keepdims=True, dtype=sum_type)
+        return as_f16(w.astype(np.float32) @ v)
 
 
 def half_accumulator(q, k, v):
