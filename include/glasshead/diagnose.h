@@ -58,6 +58,8 @@ struct DiagnoseOptions {
   std::optional<int> decimals = std::nullopt;  // the claims are decimals rounded to so many places
   bool tries_pairs = true;                     // two mistakes at once, where no single one fits
   std::vector<std::string> query_labels = {};  // what rows are called; empty: by number
+  // What writes a probe of this call, as hints say it; empty: probe_command's.
+  std::string probe_command = {};
   // Products and sums that one full comparison may cost (about 1e9 a second): beyond it rows are
   // sampled, and the diagnosis says so.
   double most_work = 1.5e9;
@@ -80,7 +82,8 @@ struct NamedMistake {
 // One explanation: a mistake, or two made together.
 struct Cause {
   std::vector<NamedMistake> mistakes;
-  double worst = 0;          // largest distance from their numbers, in tolerances: at most 1
+  double worst = 0;          // largest distance from their numbers, in tolerances: at most 1, or
+                             // at most 4 where is_close
   index_t telling = 0;       // wrong numbers that it explains
   bool is_close = false;     // between 1 and 4 tolerances away: not the best, not ruled out
   std::string name() const;  // "mask-ignored + scale-missing"
@@ -115,11 +118,17 @@ struct Diagnosis {
   std::vector<std::string> proven;     // what is right about them all the same
   std::vector<std::string> next;       // what to look at or try next
   std::vector<std::string> blind;      // mistakes that this input could not have shown
+  // The command that writes inputs which would tell more; empty: no probe of this call would.
+  std::string probe;
   std::vector<std::string> not_tried;  // and why
   index_t tried = 0;                   // mistakes, each parameter counted, and pairs
 
   bool is_right() const { return verdict == DiagnosisVerdict::right; }
 };
+
+// The command line that writes a probe of this call's shapes and options. What a table says is
+// called FILE there: masks and biases, many documents.
+std::string probe_command(const AttentionCase& attention);
 
 // Throws OptionError with every problem: those of `check`, claims that do not fit.
 // Plain f64 and the readable path alone; deterministic. Cost: some seconds for [1, 8, 512, 64].

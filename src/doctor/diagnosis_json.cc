@@ -93,6 +93,7 @@ std::string diagnosis_json(const Diagnosis& d) {
   json.key("proven").values(std::span<const std::string>(d.proven));
   json.key("next").values(std::span<const std::string>(d.next));
   json.key("blind").values(std::span<const std::string>(d.blind));
+  json.key("probe").value(d.probe);
   json.key("not_tried").values(std::span<const std::string>(d.not_tried));
   json.key("tried").value(d.tried);
   json.end_object();

@@ -11,9 +11,10 @@ namespace {
 
 using wire::significant;
 
-constexpr std::size_t kLabel = 10;     // columns of a line's label
-constexpr std::size_t kMostKinds = 8;  // of other causes, in the text
-constexpr std::size_t kMostRows = 4;   // whose right numbers are printed
+constexpr std::size_t kLabel = 10;       // columns of a line's label
+constexpr std::size_t kMostKinds = 8;    // of other causes, in the text
+constexpr std::size_t kMostRows = 4;     // whose numbers are printed
+constexpr std::size_t kMostColumns = 6;  // of a row: twice on a line that a terminal shows whole
 
 std::string line(std::string label, const std::string& text) {
   label.resize(std::max(label.size() + 1, kLabel), ' ');
@@ -69,9 +70,10 @@ std::string right_text(const Diagnosis& d) {
                          significant(d.plain_ulps, 2) + ")");
   for (const std::string& fact : d.next) text += line("but", fact);
   if (!d.blind.empty()) {
-    text += line("but", "this input can't show " + list(d.blind, 12));
-    text += line("try", "glasshead doctor --probe DIR with your shapes writes inputs that can");
+    text += line("but", "this input can't show " + list(d.blind, 12) +
+                            (d.probe.empty() ? "; nor would a probe of these shapes" : ""));
   }
+  if (!d.probe.empty()) text += line("try", d.probe + " writes inputs that show more");
   return text;
 }
 
@@ -133,50 +135,101 @@ std::string other_causes(const Diagnosis& d) {
   return text;
 }
 
+// "row B is", "rows A and C are", "5 rows are" of heads
 std::string list_of_rows(const std::vector<std::string>& names) {
+  if (names.size() > 1 && names.front().find(" of ") != std::string::npos)
+    return std::to_string(names.size()) + " rows are";
   std::string text = names.size() == 1 ? "row " : "rows ";
   for (std::size_t n = 0; n < names.size(); ++n)
     text += (n == 0 ? "" : n + 1 == names.size() ? " and " : ", ") + names[n];
-  return text + (names.size() == 1 ? " is right" : " are right");
+  return text + (names.size() == 1 ? " is" : " are");
 }
 
-// The right numbers, to the last visible key of weights.
-std::string right_numbers(const RowReport& report) {
-  std::size_t count = report.right.size();
-  while (report.claim == "weights" && count > 1 && report.right[count - 1] == 0) --count;
-  std::string text;
-  for (std::size_t n = 0; n < count; ++n) text += " " + wire::fixed(report.right[n], 4);
-  return text;
-}
+// Of a row the columns that are printed: all, or a few, the one that is furthest off among them.
+struct Columns {
+  std::size_t begin = 0, end = 0;
+  bool is_cut = false;  // behind
 
-// "row B is wrong: 0.3302 0.6698; rows A and C are right"
-std::string small_text(const Diagnosis& d) {
-  std::string text;
-  for (std::size_t first = 0; first < d.small_rows.size();) {
-    const std::string& claim = d.small_rows[first].claim;
-    std::vector<std::string> right;
-    std::string summary;
-    std::size_t wrong = 0;
-    for (; first < d.small_rows.size() && d.small_rows[first].claim == claim; ++first) {
-      const RowReport& report = d.small_rows[first];
-      if (report.is_right)
-        right.push_back(report.row);
-      else if (++wrong <= kMostRows)
-        summary +=
-            (wrong > 1 ? "; " : "") + ("row " + report.row) + " is wrong:" + right_numbers(report);
+  // Weights to the last visible key.
+  explicit Columns(const RowReport& report) : end(report.right.size()) {
+    const auto is_nothing = [&](std::size_t n) {
+      return report.right[n] == 0 && report.found[n] == 0;
+    };
+    while (report.claim == "weights" && end > 1 && is_nothing(end - 1)) --end;
+    if (end <= kMostColumns) return;
+    std::size_t furthest = 0;
+    double most = -1;
+    for (std::size_t n = 0; n < end; ++n) {
+      const double off = std::fabs(report.found[n] - report.right[n]);
+      if (off > most || (std::isnan(off) && !std::isnan(most))) {
+        most = off;
+        furthest = n;
+      }
     }
-    if (wrong > kMostRows)
-      summary += "; " + std::to_string(wrong - kMostRows) + " more " +
-                 (wrong - kMostRows == 1 ? "is" : "are") + " wrong";
-    if (!right.empty()) {
-      const bool is_long = right.size() + wrong > 2 * kMostRows;
-      summary += summary.empty() ? "" : "; ";
-      summary += !is_long ? list_of_rows(right)
-                          : std::string(wrong > 0 ? "the other " : "all ") +
-                                std::to_string(right.size()) + " rows are right";
-    }
-    text += line(claim, summary);
+    if (furthest >= kMostColumns) begin = furthest + 1 - kMostColumns;
+    is_cut = end > begin + kMostColumns;
+    end = begin + kMostColumns;
   }
+
+  std::string text(const std::vector<double>& numbers) const {
+    std::string text = begin > 0 ? " ..." : "";
+    for (std::size_t n = begin; n < end; ++n) text += " " + wire::fixed(numbers[n], 4);
+    return text + (is_cut ? " ..." : "");
+  }
+};
+
+// "row B has 0.5000 0.5000, should be 0.3302 0.6698"
+std::string both_texts(const RowReport& report) {
+  const Columns columns(report);
+  return "row " + report.row + " has" + columns.text(report.found) + ", should be" +
+         columns.text(report.right);
+}
+
+// "row B is wrong: 0.3302 0.6698; rows A and C are right", then each wrong row's numbers beside
+// what they should be.
+std::string text_of_claim(const std::vector<const RowReport*>& reports) {
+  std::vector<std::string> right, wrong;
+  std::string rows, should_be;
+  for (const RowReport* report : reports) {
+    if (report->is_right) {
+      right.push_back(report->row);
+      continue;
+    }
+    wrong.push_back(report->row);
+    should_be = Columns(*report).text(report->right);
+    if (wrong.size() <= kMostRows) rows += line("", both_texts(*report));
+  }
+  std::string summary;
+  if (wrong.size() == 1)
+    summary = list_of_rows(wrong) + " wrong:" + should_be;
+  else if (wrong.size() > 2 * kMostRows)
+    summary = std::to_string(wrong.size()) + " rows are wrong";
+  else if (!wrong.empty())
+    summary = list_of_rows(wrong) + " wrong";
+  if (!right.empty()) {
+    const bool is_long = reports.size() > 2 * kMostRows && right.size() > 1;
+    summary += summary.empty() ? "" : "; ";
+    summary += !is_long ? list_of_rows(right) + " right"
+                        : std::string(wrong.empty() ? "all " : "the other ") +
+                              std::to_string(right.size()) + " rows are right";
+  }
+  return line(reports.front()->claim, summary) + rows;
+}
+
+// By claims, in the order in which a row has them.
+std::string small_text(const Diagnosis& d) {
+  std::vector<std::vector<const RowReport*>> claims;
+  for (const RowReport& report : d.small_rows) {
+    const auto same = std::find_if(claims.begin(), claims.end(), [&](const auto& reports) {
+      return reports.front()->claim == report.claim;
+    });
+    if (same == claims.end())
+      claims.push_back({&report});
+    else
+      same->push_back(&report);
+  }
+  std::string text;
+  for (const auto& reports : claims) text += text_of_claim(reports);
   return text;
 }
 

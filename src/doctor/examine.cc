@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "base/math.h"
@@ -11,7 +12,8 @@
 namespace glasshead::doctor {
 namespace {
 
-constexpr index_t kSmallRows = 16, kSmallColumns = 16;
+constexpr index_t kSmallRows = 16, kSmallColumns = 16;  // as diagnose.h says of small_rows
+constexpr std::size_t kAverages = 64;  // wrong rows whose out is held against the values
 
 std::string row_label(const DiagnoseOptions& options, const Subject& subject, const RowIndex& at) {
   std::string text = slot(at.i) < options.query_labels.size() ? options.query_labels[slot(at.i)]
@@ -30,10 +32,26 @@ struct Tally {
   bool rows_add_to_one = true, hidden_are_zero = true;
   bool are_averages = true;   // of the rows looked at
   std::size_t looked_at = 0;  // wrong rows whose out was compared with the values
+
+  void add_wrong(std::string_view claim, index_t last) {
+    if (claim == "out") columns.insert(last);
+    if (claim == "weights") keys.insert(last);
+    if (claim == "out") ++of_out;
+    if (claim == "weights") ++of_weights;
+    if (claim == "scores") ++of_scores;
+    if (claim == "lse") ++of_lse;
+  }
 };
 
 std::vector<index_t> sorted(const std::set<index_t>& values) {
   return {values.begin(), values.end()};
+}
+
+// 0, 1, ... n - 1
+std::vector<index_t> up_to(index_t n) {
+  std::vector<index_t> all(slot(n));
+  std::iota(all.begin(), all.end(), index_t{0});
+  return all;
 }
 
 Entry entry_of(const Compared& c, const RowIndex& at) {
@@ -132,11 +150,6 @@ void add_pattern(const Subject& subject, const Judge& judge, const Tally& tally,
   add({"head", "heads", {}}, tally.heads, sorted(tally.all_heads), shape.heads, "wrong: ");
   add({"query row", "query rows", options.query_labels}, tally.queries, sorted(tally.all_queries),
       shape.q_len, "wrong: ");
-  const auto up_to = [](index_t n) {
-    std::vector<index_t> all;
-    for (index_t j = 0; j < n; ++j) all.push_back(j);
-    return all;
-  };
   if (judge.claims().weights.data != nullptr && tally.of_weights > 0)
     add({"key", "keys", {}}, tally.keys, up_to(shape.kv_len), shape.kv_len, "wrong weights: ");
   if (judge.claims().out.data != nullptr && tally.of_out > 0)
@@ -212,17 +225,50 @@ void examine_keys(const Subject& subject, const Judge& judge, Runner& runner, do
         keys.insert(j);
         return true;
       });
-  const auto up_to = [](index_t n) {
-    std::vector<index_t> all;
-    for (index_t j = 0; j < n; ++j) all.push_back(j);
-    return all;
-  };
   for (const std::string& text :
        {describe_axis({"key/value head", "key/value heads", {}}, sorted(heads),
                       up_to(subject.k.extent(1)), subject.k.extent(1)),
         describe_axis({"key", "keys", {}}, sorted(keys), up_to(subject.k.extent(2)),
                       subject.k.extent(2))})
     if (!text.empty()) to.pattern.push_back("wrong in dk and dv: " + text);
+}
+
+// The largest distance of the row's numbers; `worst` is that of all numbers so far.
+double examine_row(const Subject& subject, const Judge& judge, const RowNumbers& numbers,
+                   const RowIndex& at, double& worst, Tally& tally, Examined& to) {
+  double of_row = 0;
+  judge.each(numbers, at, false, [&](const Compared& c) {
+    ++to.numbers;
+    to.nans += std::isnan(c.found) ? 1 : 0;
+    to.are_finite = to.are_finite && std::isfinite(c.found) && std::isfinite(c.expected);
+    const double far = distance(c.found, c.expected, c.tolerance);
+    of_row = std::max(of_row, far);
+    if (far > worst) {
+      worst = far;
+      to.worst = entry_of(c, at);
+    }
+    const std::string_view claim = c.claim;
+    if (claim == "out" && std::isfinite(c.found) && std::isfinite(c.expected))
+      to.worst_ulps = std::max(to.worst_ulps, in_ulps(std::fabs(c.found - c.expected), c.size,
+                                                      subject.right.arithmetic));
+    if (far <= kWrong) return true;
+    if (to.wrong++ == 0) to.first_wrong = entry_of(c, at);
+    tally.add_wrong(claim, c.last);
+    return true;
+  });
+  return of_row;
+}
+
+// The order of the rows decides ties.
+std::vector<RowIndex> worst_first(const std::vector<std::pair<double, RowIndex>>& wrong) {
+  std::vector<std::size_t> order(wrong.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return wrong[a].first != wrong[b].first ? wrong[a].first > wrong[b].first : a < b;
+  });
+  std::vector<RowIndex> rows;
+  for (const std::size_t n : order) rows.push_back(wrong[n].second);
+  return rows;
 }
 
 }  // namespace
@@ -246,31 +292,7 @@ Examined examine(const Subject& subject, const Judge& judge, const std::vector<R
       std::max(subject.right.pairs().kv_len, subject.right.d_v()) <= kSmallColumns;
   for (const RowIndex& at : rows) {
     const RowNumbers& numbers = runner.row(at);
-    double of_row = 0;
-    judge.each(numbers, at, false, [&](const Compared& c) {
-      ++to.numbers;
-      to.nans += std::isnan(c.found) ? 1 : 0;
-      to.are_finite = to.are_finite && std::isfinite(c.found) && std::isfinite(c.expected);
-      const double far = distance(c.found, c.expected, c.tolerance);
-      of_row = std::max(of_row, far);
-      if (far > worst) {
-        worst = far;
-        to.worst = entry_of(c, at);
-      }
-      const std::string_view claim = c.claim;
-      if (claim == "out" && std::isfinite(c.found) && std::isfinite(c.expected))
-        to.worst_ulps = std::max(to.worst_ulps, in_ulps(std::fabs(c.found - c.expected), c.size,
-                                                        subject.right.arithmetic));
-      if (far <= kWrong) return true;
-      if (to.wrong++ == 0) to.first_wrong = entry_of(c, at);
-      if (claim == "out") tally.columns.insert(c.last);
-      if (claim == "weights") tally.keys.insert(c.last);
-      if (claim == "out") ++tally.of_out;
-      if (claim == "weights") ++tally.of_weights;
-      if (claim == "scores") ++tally.of_scores;
-      if (claim == "lse") ++tally.of_lse;
-      return true;
-    });
+    const double of_row = examine_row(subject, judge, numbers, at, worst, tally, to);
     tally.all_batches.insert(at.b);
     tally.all_heads.insert(at.h);
     tally.all_queries.insert(at.i);
@@ -281,22 +303,14 @@ Examined examine(const Subject& subject, const Judge& judge, const std::vector<R
     tally.batches.insert(at.b);
     tally.heads.insert(at.h);
     tally.queries.insert(at.i);
-    if (tally.wrong.size() <= 64) look_at_out(subject, judge, numbers, at, tally);
+    if (tally.wrong.size() <= kAverages) look_at_out(subject, judge, numbers, at, tally);
     if (is_small) look_for_equal_weights(judge, numbers, at, row_label(options, subject, at), to);
   }
   if (judge.has_key_claims()) examine_keys(subject, judge, runner, worst, to);
   if (to.wrong == 0) return to;
   add_pattern(subject, judge, tally, options, to);
   add_proofs(judge, tally, to);
-  // Worst first; the order of the rows decides ties.
-  std::vector<std::size_t> order(tally.wrong.size());
-  for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return tally.wrong[a].first != tally.wrong[b].first
-               ? tally.wrong[a].first > tally.wrong[b].first
-               : a < b;
-  });
-  for (const std::size_t n : order) to.wrong_rows.push_back(tally.wrong[n].second);
+  to.wrong_rows = worst_first(tally.wrong);
   return to;
 }
 

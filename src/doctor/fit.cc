@@ -22,7 +22,7 @@ std::vector<double> residuals(const Judge& judge, const std::vector<RowIndex>& r
   return all;
 }
 
-double square(const std::vector<double>& r) {
+double sum_of_squares(const std::vector<double>& r) {
   double sum = 0;
   for (const double x : r) sum += x * x;
   return sum;
@@ -38,7 +38,7 @@ std::optional<double> fit_number(const Judge& judge, const std::vector<RowIndex>
   for (int sign = 1; sign >= (is_any ? -1 : 1); sign -= 2)
     for (int half = -12; half <= 12; ++half) {
       const double start = sign * unit * math::pow(2, 0.5 * half);
-      const double sum = square(residuals(judge, rows, make(start)));
+      const double sum = sum_of_squares(residuals(judge, rows, make(start)));
       if (sum < least) {
         least = sum;
         best = start;
@@ -60,7 +60,7 @@ std::optional<double> fit_number(const Judge& judge, const std::vector<RowIndex>
     bool is_better = false;
     for (int half = 0; half < 20 && !is_better; ++half, move /= 2) {
       if (!is_any && best + move <= 0) continue;
-      const double sum = square(residuals(judge, rows, make(best + move)));
+      const double sum = sum_of_squares(residuals(judge, rows, make(best + move)));
       if (!(sum < least)) continue;
       least = sum;
       best += move;

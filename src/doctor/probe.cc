@@ -5,8 +5,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
-#include "base/random.h"
-#include "doctor/search.h"
+#include "doctor/probe_outlook.h"
 #include "glasshead/diagnose.h"
 
 namespace glasshead {
@@ -17,15 +16,6 @@ namespace {
 
 // So many rows of the probe are compared to find out which mistakes are alike.
 constexpr double kWork = 5e6;
-
-Tensor<float, 4> normals(const std::array<index_t, 4>& shape, std::uint64_t seed,
-                         std::uint64_t stream, double factor) {
-  Tensor<float, 4> tensor(shape);
-  for (index_t n = 0; n < tensor.size(); ++n)
-    tensor.data()[n] =
-        static_cast<float>(factor * standard_normal(seed, static_cast<std::uint64_t>(n), stream));
-  return tensor;
-}
 
 // All claims at once, so that what differs in lse alone is apart too.
 struct Print {
@@ -85,10 +75,7 @@ void find_alike(const std::vector<Print>& prints, Probe& probe) {
   }
 }
 
-}  // namespace
-
-Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint64_t seed,
-                 const std::optional<Rotary>& rotary) {
+void check_shape(const ProbeShape& s) {
   std::vector<Problem> problems;
   const auto need = [&](const char* name, index_t n, index_t least) {
     if (n < least)
@@ -114,22 +101,34 @@ Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint
     break;
   }
   if (!problems.empty()) fail(ErrorKind::option, "make_probe", std::move(problems));
-  Probe probe;
-  // Scores with a standard deviation of about 2: weights neither flat nor all on one key, so that
-  // every key still counts.
-  const double scale = options.scale && *options.scale != 0
-                           ? std::fabs(*options.scale)
-                           : 1 / std::sqrt(static_cast<double>(s.d_k));
-  const double spread = 2 / (scale * std::sqrt(static_cast<double>(s.d_k)));
-  const double factor = std::sqrt(spread);
-  probe.q = normals({s.batch, s.heads, s.q_len, s.d_k}, seed, 0, factor);
-  probe.k = normals({s.batch, s.kv_heads, s.kv_len, s.d_k}, seed, 1, factor);
-  probe.v = normals({s.batch, s.kv_heads, s.kv_len, s.d_v}, seed, 2, 1);
+}
 
-  AttentionCase attention{probe.q, probe.k, probe.v, options, rotary, {}};
+// The pairs that may attend, as booleans.
+Tensor<std::uint8_t, 4> mask_of(const AttentionOptions& options, const PairShape& pairs) {
+  const MaskPlan plan(options, pairs);
+  Tensor<std::uint8_t, 4> mask({pairs.batch, pairs.heads, pairs.q_len, pairs.kv_len});
+  for (index_t b = 0; b < pairs.batch; ++b)
+    for (index_t h = 0; h < pairs.heads; ++h)
+      for (index_t i = 0; i < pairs.q_len; ++i)
+        for (index_t j = 0; j < pairs.kv_len; ++j)
+          mask(b, h, i, j) = plan.allowed(b, h, i, j) ? 1 : 0;
+  return mask;
+}
+
+}  // namespace
+
+Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint64_t seed,
+                 const std::optional<Rotary>& rotary) {
+  check_shape(s);
+  Probe probe;
+  ProbeInputs inputs = probe_inputs(s, options, seed);
+  probe.q = std::move(inputs.q);
+  probe.k = std::move(inputs.k);
+  probe.v = std::move(inputs.v);
+  const AttentionCase attention{probe.q, probe.k, probe.v, options, rotary, {}};
   AttentionOptions believed = options;
   believed.empty_row = EmptyRow::zero;
-  problems = check(attention.q, attention.k, attention.v, believed);
+  std::vector<Problem> problems = check(attention.q, attention.k, attention.v, believed);
   check_rotary(attention, problems);
   if (!problems.empty()) fail(ErrorKind::option, "make_probe", std::move(problems));
   const Subject subject(attention, DType::f32);
@@ -140,16 +139,7 @@ Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint
   claims.out = out;
   claims.lse = lse;
   const Judge judge(claims, std::nullopt, DType::f32);
-  if (!options.mask.parts().empty()) {
-    const PairShape pairs = subject.right.pairs();
-    const MaskPlan plan(believed, pairs);
-    probe.mask = Tensor<std::uint8_t, 4>({pairs.batch, pairs.heads, pairs.q_len, pairs.kv_len});
-    for (index_t b = 0; b < pairs.batch; ++b)
-      for (index_t h = 0; h < pairs.heads; ++h)
-        for (index_t i = 0; i < pairs.q_len; ++i)
-          for (index_t j = 0; j < pairs.kv_len; ++j)
-            probe.mask(b, h, i, j) = plan.allowed(b, h, i, j) ? 1 : 0;
-  }
+  if (!options.mask.parts().empty()) probe.mask = mask_of(believed, subject.right.pairs());
   find_alike(prints_of(subject, judge, rows_to_check(subject.right, kWork)), probe);
   return probe;
 }

@@ -11,19 +11,13 @@
 namespace glasshead::doctor {
 namespace {
 
-constexpr std::size_t kScreened = 8;  // rows that a suspect must pass before all are compared
-constexpr index_t kFirstColumns = 8;  // of out, in the first of them
+// Rows that a suspect must pass before all are compared, and columns of out in the first of them:
+// a wrong guess is off in nearly every number, so that a few end most of them.
+constexpr std::size_t kScreened = 8;
+constexpr index_t kFirstColumns = 8;
 
 bool is_same(const RowIndex& a, const RowIndex& b) {
   return a.b == b.b && a.h == b.h && a.i == b.i;
-}
-
-// Up to `count` of a list, spread over it, its ends included.
-std::vector<RowIndex> spread(const std::vector<RowIndex>& rows, std::size_t count) {
-  if (rows.size() <= count) return rows;
-  std::vector<RowIndex> some;
-  for (std::size_t n = 0; n < count; ++n) some.push_back(rows[n * (rows.size() - 1) / (count - 1)]);
-  return some;
 }
 
 void add_once(std::vector<std::string>& list, const std::string& id) {
@@ -34,7 +28,7 @@ void add_once(std::vector<std::string>& list, const std::string& id) {
 // than from the suspect's, both as numbers: a suspect whose tolerance would hold any number
 // explains none. A quarter of its tolerance is near; where decimals were printed, all of it.
 double bits_of(const Compared& c, double right, bool is_printed) {
-  constexpr double kMostBits = 20;
+  constexpr double kMostBits = 20;  // f32 has 24: one number alone is not to speak for a mistake
   const double from_right = std::fabs(c.found - right);
   if (!std::isfinite(from_right)) return kMostBits;
   const double near =
@@ -355,13 +349,13 @@ index_t Search::rivals(const Suspect& suspect) const {
   return std::max<index_t>(1, count);
 }
 
-std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
-                                   const std::vector<RowIndex>& rows) {
-  std::vector<std::string> names;
+std::vector<Made> invisible(const Subject& subject, const Judge& judge,
+                            const std::vector<RowIndex>& rows) {
+  std::vector<Made> unseen;
   const Claims& claims = judge.claims();
   if (claims.out.data == nullptr && claims.weights.data == nullptr &&
       claims.scores.data == nullptr && claims.lse.data == nullptr)
-    return names;  // gradients alone: what they can't show is not looked for
+    return unseen;  // gradients alone: what they can't show is not looked for
   std::vector<std::vector<Shown>> right_rows;
   Runner right(subject.right);
   for (const RowIndex& row : rows) right_rows.push_back(shown(judge, right.row(row), row));
@@ -375,11 +369,9 @@ std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
     bool is_seen = false;
     for (std::size_t n = 0; n < rows.size() && !is_seen; ++n)
       is_seen = count_differing(right_rows[n], shown(judge, wrong.row(rows[n]), rows[n])) > 0;
-    if (is_seen) continue;
-    const Made& made = single.made.front();
-    names.push_back(named(*made.fault, made.choice).name());
+    if (!is_seen) unseen.push_back(single.made.front());
   }
-  return names;
+  return unseen;
 }
 
 }  // namespace glasshead::doctor

@@ -35,7 +35,8 @@ inline constexpr double kClose = 4;  // tolerances: is not ruled out
 // Every single mistake that can be made in this program, parameters by their lists.
 std::vector<Suspect> singles(const Program& right);
 
-// A matrix of more pairs than this is not gone through for one row.
+// A matrix of more pairs than this is not gone through for one row: at 64 products each that is
+// about a quarter of a second, for every mistake that needs it.
 inline constexpr index_t kMostWidePairs = index_t{1} << 22;
 bool is_too_wide(const Program& program);
 
@@ -75,8 +76,8 @@ class Search {
   std::vector<std::string> not_tried_, without_gradients_;
 };
 
-// Of `suspects` those whose numbers on `rows` are the right ones, by name.
-std::vector<std::string> invisible(const Subject& subject, const Judge& judge,
-                                   const std::vector<RowIndex>& rows);
+// The single mistakes whose numbers on `rows` are the right ones. Empty for gradients alone.
+std::vector<Made> invisible(const Subject& subject, const Judge& judge,
+                            const std::vector<RowIndex>& rows);
 
 }  // namespace glasshead::doctor

@@ -111,6 +111,13 @@ std::vector<RowIndex> rows_to_check(const Program& program, double most_work) {
   return rows;
 }
 
+std::vector<RowIndex> spread(const std::vector<RowIndex>& rows, std::size_t count) {
+  if (rows.size() <= count) return rows;
+  std::vector<RowIndex> some;
+  for (std::size_t n = 0; n < count; ++n) some.push_back(rows[n * (rows.size() - 1) / (count - 1)]);
+  return some;
+}
+
 void check_rotary(const AttentionCase& attention, std::vector<Problem>& problems) {
   if (!attention.rotary) return;
   const index_t d_k = attention.k.shape[3];

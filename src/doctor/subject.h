@@ -30,6 +30,9 @@ DType narrowest(const AttentionCase& attention, const Claims& claims);
 // holds the first and last rows and those around multiples of 64, and others by chance. In order.
 std::vector<RowIndex> rows_to_check(const Program& program, double most_work);
 
+// Up to `count` of a list, spread over it, its ends included.
+std::vector<RowIndex> spread(const std::vector<RowIndex>& rows, std::size_t count);
+
 // What is wrong with its rotary positions, if it has any.
 void check_rotary(const AttentionCase& attention, std::vector<Problem>& problems);
 

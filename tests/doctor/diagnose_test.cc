@@ -1,6 +1,7 @@
 // What the doctor says of single inputs. That it names what it should is trials_test.cc's.
 #include "glasshead/diagnose.h"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -56,6 +57,80 @@ TEST(Diagnose, names_two_mistakes_made_together) {
   both.options.query_start = index_t{0};
   const Diagnosis d = diagnose(attention, written(both, shape).claims(false));
   EXPECT_TRUE(has(names(d), "scale-missing + causal-corner:0")) << diagnosis_text(d);
+}
+
+// The last query's own key is hidden: of tokens in a square, or behind a cache.
+TEST(Diagnose, speaks_of_the_cache_where_there_is_one) {
+  AttentionOptions options;
+  options.mask = Mask::causal();
+  options.query_start = Align::end;
+  for (const index_t kv_len : {12, 20}) {
+    const ProbeShape shape{1, 2, 1, 12, kv_len, 8, 8};
+    const Probe probe = make_probe(shape, options);
+    const AttentionCase attention{probe.q, probe.k, probe.v, options, {}, {}};
+    Program wrong = Subject(attention, DType::f32).right;
+    const Fault& strict = *find_fault("mask-strict");
+    ASSERT_TRUE(strict.edit(wrong, strict.choices(wrong).front()));
+    const Subject subject(attention, DType::f32);
+    wrong.q = &subject.q;
+    wrong.k = &subject.k;
+    wrong.v = &subject.v;
+    const Diagnosis d = diagnose(attention, written(wrong, shape).claims(false));
+    EXPECT_EQ(joined(names(d)), "mask-strict positions-shifted:-1 ") << diagnosis_text(d);
+    const std::string fix = d.causes.at(0).mistakes.at(0).fix_code;
+    EXPECT_EQ(fix.find("past_len") != std::string::npos, kv_len > 12) << fix;
+    EXPECT_EQ(fix.find("tril") != std::string::npos, kv_len == 12) << fix;
+    // No input tells a mask that is one short from queries that stand one too early.
+    EXPECT_TRUE(d.probe.empty()) << d.probe;
+    EXPECT_NE(joined(d.next).find("can't tell these apart, nor would a probe"), std::string::npos);
+  }
+}
+
+TEST(Diagnose, sends_to_a_probe_where_it_tells_more) {
+  // One query and equal keys: no mask, scale or order of keys can show.
+  const ProbeShape shape{1, 2, 2, 6, 9, 4, 4};
+  const Probe probe = make_probe(shape);
+  Tensor<float, 4> equal({1, 2, 9, 4});
+  for (index_t n = 0; n < equal.size(); ++n) equal.data()[n] = 1;
+  const AttentionCase attention{probe.q, equal, probe.v, {}, {}, {}};
+  const Subject subject(attention, DType::f32);
+  const Written right = written(subject.right, shape);
+  EXPECT_EQ(diagnose(attention, right.claims(false)).probe,
+            "glasshead doctor --probe DIR --heads 2 --q-len 6 --kv-len 9 --d-k 4");
+  EXPECT_EQ(diagnose(attention, right.claims(false), {.probe_command = "mine"}).probe, "mine");
+  const AttentionCase of_probe{probe.q, probe.k, probe.v, {}, {}, {}};
+  const Subject subject_of_probe(of_probe, DType::f32);
+  const Diagnosis d = diagnose(of_probe, written(subject_of_probe.right, shape).claims(false));
+  EXPECT_TRUE(d.probe.empty()) << d.probe;
+  EXPECT_FALSE(d.blind.empty());
+}
+
+TEST(ProbeCommand, says_shapes_and_options) {
+  const Probe probe = make_probe({2, 4, 2, 3, 9, 8, 6});
+  AttentionCase call{probe.q, probe.k, probe.v};
+  const std::string shape =
+      "glasshead doctor --probe DIR --batch 2 --heads 4 --kv-heads 2 --q-len 3 --kv-len 9 --d-k 8 "
+      "--d-v 6";
+  EXPECT_EQ(probe_command(call), shape);
+  call.options.mask = Mask::window(4, {}) & Mask::causal() & Mask::key_lengths({9, 7}) &
+                      Mask::segments(1, {0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 0, 1});
+  call.options.query_start = Align::end;
+  call.options.scale = 0.25;
+  call.options.softcap = 30;
+  call.options.sinks = {0, 1, -0.5, 2};
+  call.options.bias = Bias::alibi(Bias::alibi_slopes(4)) + Bias::alibi({1, 1, 1, 0.5});
+  call.rotary = Rotary{true, 500000, 4};
+  EXPECT_EQ(probe_command(call),
+            shape +
+                " --causal=end --window 4, --key-lengths 9,7 --query-segments 0,0,1 --key-segments "
+                "0,0,0,0,0,0,0,0,1 --alibi --alibi=1,1,1,0.5 --scale 0.25 --softcap 30 --sinks "
+                "0,1,-0.5,2 --rope adjacent --rope-base 500000 --rope-size 4");
+  call.options = {};
+  call.options.scale = 1 / std::sqrt(8.0);  // as it would be anyway
+  call.options.query_start = index_t{6};
+  call.options.mask = Mask::prefix({2});
+  call.rotary.reset();
+  EXPECT_EQ(probe_command(call), shape + " --prefix 2 --query-start 6");
 }
 
 TEST(Diagnose, locates_what_no_mistake_explains_and_names_nothing) {

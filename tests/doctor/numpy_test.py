@@ -77,11 +77,13 @@ class Specimens(unittest.TestCase):
         return say(self.folder, *qkv, claims, flags, files, dtype)
 
     def named(self, expected, qkv, claims, *flags, files=None, dtype="f32"):
+        """`expected` is among the names; returns what was said."""
         said = self.diagnosis(qkv, claims, flags, files, dtype)
         names = [cause["name"] for cause in said["causes"]]
         self.assertEqual(said["verdict"], "mistaken", said)
         self.assertIn(expected, names)
         self.assertLessEqual(len(names), 3, names)  # what no input of this shape tells apart
+        return said
 
     def located(self, expected, qkv, claims, *flags, files=None, dtype="f32"):
         said = self.diagnosis(qkv, claims, flags, files, dtype)
@@ -98,7 +100,28 @@ class Masks(Specimens):
 
     def test_position_counts_the_new_token_twice(self):
         x = self.inputs(hq=4, n=3, m=14)
-        self.named("positions-shifted:1", x, wrong.position_counts_the_new_token_twice(*x, past=7), "--causal=7")
+        said = self.named("positions-shifted:1", x, wrong.position_counts_the_new_token_twice(*x, past=7), "--causal=7")
+        self.assertEqual([cause["name"] for cause in said["causes"]], ["mask-wide", "positions-shifted:1"])
+
+    def test_mask_ends_before_the_new_token(self):
+        x = self.inputs(hq=4, n=3, m=16)
+        said = self.named("mask-strict", x, wrong.mask_ends_before_the_new_token(*x), "--causal=end")
+        self.assertEqual([cause["name"] for cause in said["causes"]], ["mask-strict", "positions-shifted:-1"])
+        mistake = said["causes"][0]["mistakes"][0]
+        self.assertIn("q_len < kv_len", mistake["done"])
+        self.assertIn("past_len", mistake["fix_code"])
+        self.assertEqual(said["probe"], "")  # two names for one program: no input tells them apart
+
+    def test_tri_with_k_one(self):
+        x = self.inputs()
+        said = self.named("mask-wide", x, wrong.tri_with_k_one(*x), "--causal")
+        self.assertEqual([cause["name"] for cause in said["causes"]], ["mask-wide", "positions-shifted:1"])
+
+    def test_a_corner_is_a_shift_too(self):
+        for n, m in ((2, 3), (3, 5), (3, 14)):
+            x = self.inputs(hq=4, n=n, m=m)
+            said = self.named("causal-corner:0", x, wrong.decode_forgets_the_cache(*x), "--causal=end")
+            self.assertIn(f"positions-shifted:{n - m}", [cause["name"] for cause in said["causes"]])
 
     def test_window_without_its_own_place(self):
         x = self.inputs(hq=4, n=12, m=17)
@@ -192,6 +215,11 @@ class Scores(Specimens):
         x = self.inputs(n=5, m=14)
         self.named("rope-offset:-9", x, wrong.rotary_restarts(*x), "--causal=end", "--rope", "halves")
 
+    def test_cached_keys_turned_again(self):
+        x = self.inputs(n=3, m=16, d=16)
+        said = self.named("rope-twice:cached", x, wrong.cached_keys_turned_again(*x, past=13), "--causal=end", "--rope", "halves")
+        self.assertEqual(len(said["causes"]), 1)
+
     def test_rotary_of_another_base(self):
         x = self.inputs()
         self.named("rope-base:10000", x, wrong.rotary_of_another_base(*x), "--causal", "--rope", "halves", "--rope-base", "500000")
@@ -210,6 +238,12 @@ class Memory(Specimens):
         x = self.inputs(n=9, m=13, e=5)
         self.named("strides-ignored:v", x, wrong.value_pointer_of_a_transpose(*x))
 
+    def test_cache_index_off_by_one(self):
+        for n in (1, 3):
+            x = self.inputs(hq=4, n=n, m=16)
+            said = self.named("cache-slot-early:zero", x, wrong.cache_index_off_by_one(*x, past=16 - n), "--causal=end")
+            self.assertEqual(len(said["causes"]), 1)
+
     def test_value_slots_one_late(self):
         x = self.inputs(n=9, m=13)
         self.named("values-shifted:-1", x, wrong.value_slots_one_late(*x))
@@ -219,6 +253,14 @@ class Numbers(Specimens):
     def test_exponentials_of_the_scores(self):
         x = self.inputs(spread=9, d=16)
         self.named("softmax-unshifted", x, wrong.exponentials_of_the_scores(*x))
+
+    def test_exponentials_in_half(self):
+        x = self.inputs(n=60, m=60, d=64, spread=2.2, dtype="f16")
+        for sum_type, what in ((np.float16, "exps-and-sum"), (np.float32, "exps")):
+            out = wrong.exponentials_in_half(*x, sum_type)
+            self.assertTrue(0 < np.isnan(out).sum() < out.size)
+            said = self.named(f"softmax-unshifted-f16:{what}", x, out, "--causal", dtype="f16")
+            self.assertEqual(len(said["causes"]), 1)
 
     def test_half_accumulator(self):
         q, k, v = self.inputs(n=2, m=150, spread=1)
