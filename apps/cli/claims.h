@@ -30,5 +30,10 @@ void load_claims(const ClaimArgs& args, LoadedClaims& to, std::vector<Problem>& 
 std::optional<FileTensor> parse_matrix(const std::string& flag, const std::string& text,
                                        std::optional<int>& decimals,
                                        std::vector<Problem>& problems);
+// "[[1, 0], [.5, .5]]" as f64 [2, 2], as JSON, NumPy and torch write it: the brackets say the
+// shape, of four axes at most.
+std::optional<FileTensor> parse_nested(const std::string& flag, const std::string& text,
+                                       std::optional<int>& decimals,
+                                       std::vector<Problem>& problems);
 
 }  // namespace glasshead::cli

@@ -1,4 +1,7 @@
 // glasshead doctor: q, k, v and somebody's output -> right, or which mistake it is.
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -6,6 +9,7 @@
 #include "cli/attention_args.h"
 #include "cli/claims.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/temporary_folder.h"
 #include "cli/trace_files.h"
 #include "cli/values.h"
@@ -26,6 +30,59 @@ struct DoctorArgs {
   ProbeShape shape;
   bool has_d_v = false, has_kv_heads = false, has_kv_len = false;
 };
+
+// The type that another's word for it means; "" if none. "torch.float16" is f16.
+std::string dtype_meant(const std::string& text) {
+  std::string word = text.substr(text.rfind('.') + 1);
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::pair<std::string_view, const char*> kOthers[] = {
+      {"half", "f16"},    {"float16", "f16"}, {"fp16", "f16"},     {"single", "f32"},
+      {"float", "f32"},   {"float32", "f32"}, {"fp32", "f32"},     {"double", "f64"},
+      {"float64", "f64"}, {"fp64", "f64"},    {"bfloat16", "bf16"}};
+  for (const auto& [theirs, ours] : kOthers)
+    if (word == theirs) return ours;
+  return nearest(word, {"f64", "f32", "bf16", "f16"});
+}
+
+std::optional<DType> read_dtype(const std::string& text, std::vector<Problem>& problems) {
+  if (text.empty()) return std::nullopt;
+  const std::optional<DType> type = dtype_named(text);
+  if (type && is_floating(*type)) return type;
+  const std::string meant = dtype_meant(text);
+  problems.push_back({"--dtype", "found '" + text + "'; f64, f32, bf16 or f16 is needed" +
+                                     (meant.empty() ? "" : "; did you mean " + meant + "?")});
+  return std::nullopt;
+}
+
+// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  const bool is_plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./,:+=@%").find(c) != std::string_view::npos;
+  });
+  if (is_plain) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// " --causal=end --rope halves": the masks, scores and positions that were asked for, as given.
+std::string call_flags(const CLI::App& command) {
+  std::string text;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string flag = option->get_name(), group = option->get_group();
+    const bool is_of_call =
+        group.starts_with("Masks") || group == "Scores" || flag.starts_with("--rope");
+    if (!is_of_call || option->count() == 0 || flag == "--seed") continue;
+    text += " " + flag;
+    if (option->get_items_expected_max() == 0) continue;
+    const std::string value = option->results().empty() ? "" : option->results().front();
+    if (value.empty()) continue;
+    const bool is_joined = option->get_items_expected_min() == 0 || value.starts_with('-');
+    text += (is_joined ? "=" : " ") + shell_word(value);
+  }
+  return text;
+}
 
 std::optional<Rotary> read_rotary(const DoctorArgs& args, std::vector<Problem>& problems) {
   if (args.rope_pairing.empty()) {
@@ -71,7 +128,7 @@ std::optional<int> read_decimals(const Text& text, std::vector<Problem>& problem
 DiagnoseOptions read_options(const DoctorArgs& args, const LoadedClaims& claims,
                              std::vector<Problem>& problems) {
   DiagnoseOptions options;
-  if (!args.dtype.empty()) options.arithmetic = dtype_named(args.dtype);
+  options.arithmetic = read_dtype(args.dtype, problems);
   options.decimals = read_decimals(args.decimals, problems);
   if (!args.decimals) options.decimals = claims.decimals;
   options.tries_pairs = !args.has_no_pairs;
@@ -88,24 +145,26 @@ int run_case(const DoctorArgs& args) {
   LoadedClaims claims;
   load_claims(args.claims, claims, problems);
   DiagnoseOptions options = read_options(args, claims, problems);
-  const wire::Case c = load_case(args.case_name);
+  const wire::Case c = load_case(args.case_name, "doctor");
   const std::optional<doctor::CaseSubject> subject = doctor::case_subject(c, problems);
   if (!problems.empty() || !subject) refuse(std::move(problems));
   options.query_labels = subject->query_labels;
   return report(diagnose(subject->attention(), claims.claims(), options), args.is_json);
 }
 
-int run_files(const DoctorArgs& args) {
+int run_files(const CLI::App& command, const DoctorArgs& args) {
   std::vector<Problem> problems;
   LoadedClaims claims;
   load_claims(args.claims, claims, problems);
-  const DiagnoseOptions options = read_options(args, claims, problems);
+  DiagnoseOptions options = read_options(args, claims, problems);
   const std::optional<Rotary> rotary = read_rotary(args, problems);
   AttentionCall call;
   load_call(args.attention, call, problems);
   if (!problems.empty()) refuse(std::move(problems));
   const AttentionCase attention{call.q_view(), call.k_view(), call.v_view(),
                                 call.options,  rotary,        {}};
+  options.probe_command =
+      probe_command({attention.q, attention.k, attention.v}) + call_flags(command);
   return report(diagnose(attention, claims.claims(), options), args.is_json);
 }
 
@@ -116,7 +175,8 @@ void write_npy_file(const std::filesystem::path& path, const Tensor<T, 4>& tenso
   write_for("doctor", "--probe", [&] { write_npy(path.string(), file); });
 }
 
-std::string probe_text(const Probe& probe, const std::string& folder) {
+// `flags`: the options that the probe was made with.
+std::string probe_text(const Probe& probe, const std::string& folder, const std::string& flags) {
   std::string text = "wrote q.npy, k.npy, v.npy";
   if (probe.mask.size() > 0) text += ", mask.npy (the pairs that may attend)";
   text += " to " + folder + "\n";
@@ -128,9 +188,10 @@ std::string probe_text(const Probe& probe, const std::string& folder) {
   }
   text += "all others are at least " + wire::significant(probe.least_distance, 2) +
           " tolerances apart\n";
-  text += "run your code on them, then: glasshead doctor --q " + folder + "/q.npy --k " + folder +
-          "/k.npy --v " + folder + "/v.npy --out theirs.npy and the same options\n";
-  return text;
+  text += "run your code on them, then: glasshead doctor";
+  for (const char* name : {"q", "k", "v"})
+    text += std::string(" --") + name + " " + shell_word(folder + "/" + name + ".npy");
+  return text + flags + " --out theirs.npy\n";
 }
 
 void write_probe(const std::filesystem::path& folder, const Probe& probe) {
@@ -155,7 +216,7 @@ void load_call_of_shape(DoctorArgs& args, AttentionCall& call, std::vector<Probl
   load_call(args.attention, call, problems);
 }
 
-int run_probe(DoctorArgs& args) {
+int run_probe(const CLI::App& command, DoctorArgs& args) {
   ProbeShape& shape = args.shape;
   if (!args.has_kv_heads) shape.kv_heads = shape.heads;
   if (!args.has_d_v) shape.d_v = shape.d_k;
@@ -193,7 +254,7 @@ int run_probe(DoctorArgs& args) {
   std::error_code error;
   std::filesystem::create_directories(args.probe, error);
   write_probe(args.probe, probe);
-  write_result("", probe_text(probe, args.probe));
+  write_result("", probe_text(probe, args.probe, call_flags(command)));
   return 0;
 }
 
@@ -227,8 +288,8 @@ void refuse_idle_flags(const CLI::App& command, const DoctorArgs& args) {
 
 int run(const CLI::App& command, DoctorArgs& args) {
   refuse_idle_flags(command, args);
-  if (!args.probe.empty()) return run_probe(args);
-  if (args.case_name.empty()) return run_files(args);
+  if (!args.probe.empty()) return run_probe(command, args);
+  if (args.case_name.empty()) return run_files(command, args);
   return run_case(args);
 }
 
@@ -273,8 +334,7 @@ void add(CLI::App& command, int& exit_code) {
   command
       .add_option("--dtype", args->dtype,
                   "The type that their program computes in, where files hold a wider one")
-      ->type_name("f64|f32|bf16|f16")
-      ->check(one_of({"f64", "f32", "bf16", "f16"}));
+      ->type_name("f64|f32|bf16|f16");
   command
       .add_option("--rope", args->rope_pairing,
                   "Their program turns q and k by rotary positions itself: pairs (i, i+n/2), or "

@@ -53,7 +53,7 @@ std::vector<fs::path> case_files() {
   return files;
 }
 
-std::string find_case(const std::string& name) {
+std::string find_case(const std::string& name, const char* command) {
   std::error_code error;
   if (fs::is_regular_file(name, error)) return name;
   if (name.find('/') == std::string::npos)
@@ -64,7 +64,7 @@ std::string find_case(const std::string& name) {
   std::vector<std::string> names;
   for (const fs::path& file : case_files()) names.push_back(file.stem().string());
   const std::string best = nearest(name, names);
-  throw IoError("trace",
+  throw IoError(command,
                 {{name, "no such file, and no case of this name" +
                             (best.empty() ? std::string("; glasshead trace --list shows them")
                                           : "; did you mean " + best + "?")}});
@@ -201,8 +201,8 @@ std::string first_difference(const nlohmann::json& a, const nlohmann::json& b,
 
 }  // namespace
 
-wire::Case load_case(const std::string& name_or_path) {
-  const std::string path = find_case(name_or_path);
+wire::Case load_case(const std::string& name_or_path, const char* command) {
+  const std::string path = find_case(name_or_path, command);
   std::vector<Problem> problems;
   std::optional<wire::Case> c =
       wire::parse_case(read_file(path), fs::path(path).stem().string(), problems);

@@ -12,8 +12,9 @@
 namespace glasshead::cli {
 
 // A case by path, or by its name in the installed cases/ (beside the program:
-// <prefix>/share/glasshead/cases) or the source's. Throws FormatError with every problem.
-wire::Case load_case(const std::string& name_or_path);
+// <prefix>/share/glasshead/cases) or the source's. Throws FormatError with every problem; IoError
+// in the name of the command where there is none.
+wire::Case load_case(const std::string& name_or_path, const char* command = "trace");
 
 // "three-tokens  three tokens, no mask", one a line.
 std::string list_cases();

@@ -28,6 +28,7 @@ class Doctor(Case):
         said = self.doctor("three-tokens-causal", "--weights", "1 0 0; .5 .5 0; .25 .25 .5",
                            "--decimals", "2")
         self.assertIn("row B is wrong: 0.3302 0.6698; rows A and C are right", said)
+        self.assertIn("row B has 0.5000 0.5000, should be 0.3302 0.6698\n", said)
         self.assertIn("equal weights need equal scores, and these are 0.0000 and 0.7071", said)
         self.assertIn("the normalisation is fine", said)
         self.assertIn("the mask hides all that it should", said)
@@ -39,6 +40,20 @@ class Doctor(Case):
         self.assertTrue(said.startswith("RIGHT"))
         self.assertIn("can't show", said)
         self.assertIn("scores-transposed", said)
+
+    def test_each_claim_has_its_rows_and_long_rows_are_cut_around_the_worst(self):
+        ones, v = [[1, 0]] * 3, [[0] * 15 + [x] for x in (0, 3, 6)]
+        inputs = [x for n, m in (("q", ones), ("k", ones), ("v", v)) for x in ("--" + n, self.npy(n, m))]
+        mean, third = [0] * 15 + [3], [1 / 3] * 3
+        out = [mean, mean[:-1] + [4], mean]
+        said = self.doctor(*inputs, "--out", self.npy("out", out), "--weights",
+                           self.npy("w", [third, third, [0.5, 0.5, 0]]))
+        self.assertIn("\nweights   row 2 is wrong: 0.3333 0.3333 0.3333; rows 0 and 1 are right\n", said)
+        self.assertIn("\nout       row 1 is wrong: ... 0.0000", said)
+        self.assertIn(f"row 1 has ...{' 0.0000' * 5} 4.0000, should be ...{' 0.0000' * 5} 3.0000\n", said)
+        said = self.doctor(*inputs, "--out", self.npy("out", [[1] + mean[1:]] * 2 + [mean]))
+        self.assertIn("rows 0 and 1 are wrong; row 2 is right\n", said)
+        self.assertIn(f"row 0 has 1.0000{' 0.0000' * 5} ..., should be{' 0.0000' * 6} ...\n", said)
 
     def probe(self, *args):
         self.run_command("doctor", "--probe", self.path("p"), "--q-len", "6", "--kv-len", "9",
@@ -64,6 +79,59 @@ class Doctor(Case):
         said = self.run_command("doctor", "--probe", self.path("p"), "--causal=end").out
         self.assertIn("can't be seen in this shape: ", said)
         self.assertIn("mask-finite:-1e9", said)
+
+    def test_a_probe_says_how_it_is_judged_with_the_options_it_was_made_with(self):
+        flags = ("--causal=end", "--window", "3,", "--alibi", "--sinks=-0.5", "--softcap", "5")
+        said = self.run_command("doctor", "--probe", self.path("p"), *flags).out
+        command = said[said.index("then: glasshead ") + 16:].split()
+        self.assertEqual(command[0], "doctor")
+        for word in flags:
+            self.assertIn(word, command)
+        out = self.npy("mean", [[0.5] * 8] * 12, "<f4")
+        self.assertTrue(self.doctor(*command[1:-1], out).startswith("WRONG"))  # all of them are known
+
+    def test_a_hint_is_a_whole_command_and_probes_are_not_sent_to_a_probe(self):
+        numbers = [[(7 * i + 3 * j) % 5 - 2 + 0.1 * j for j in range(4)] for i in range(9)]
+        flags = ("--causal=end", "--softcap", "5")
+        inputs = [x for n, rows in (("q", numbers[:6]), ("k", numbers), ("v", numbers))
+                  for x in ("--" + n, self.npy(n, rows, "<f4"))]
+        noise = self.npy("noise", [[0.3 * ((i + 2 * j) % 7) for j in range(4)] for i in range(6)], "<f4")
+        said = self.doctor(*inputs, *flags, "--out", noise, "--no-pairs")
+        self.assertIn("no mistake in the catalogue", said)
+        hint = "glasshead doctor --probe DIR --q-len 6 --kv-len 9 --d-k 4 --causal=end --softcap 5\n"
+        self.assertIn(hint, said)
+        self.probe(*flags)
+        for seed in ((), ("--seed", "7")):
+            self.probe(*flags, *seed)
+            said = self.doctor(*self.files(), *flags, "--out", noise, "--no-pairs")
+            self.assertIn("no mistake in the catalogue", said)
+            self.assertNotIn("--probe", said)
+        q, k, v = self.probe()
+        sees = lambda i, j: True
+        self.assertNotIn("--probe", self.doctor(*self.files(), "--out", self.npy("r", attend(q, k, v, 0.5, sees), "<f4"),
+                                                code=0))
+
+    def test_lists_in_brackets_are_numbers(self):
+        right = [[1, 0, 0], [0.3302, 0.6698, 0], [0.2483, 0.2483, 0.5035]]
+        rows = ", ".join(str(row) for row in right)
+        for text in (json.dumps(right), f"[[{rows}]]", rows, f"array([{rows}], dtype=float32)", f"tensor([[{rows}]])",
+                     json.dumps(right).replace(",", "").replace("] [", "]\n ["), "[1 0 0; .3302 .6698 0; .2483 .2483 .5035]"):
+            said = self.doctor("three-tokens-causal", "--weights", text, code=0)
+            self.assertIn("9 numbers compared", said, text)
+        for text, words in (("[[1, 0], [0.5]]", "a list of 1 beside one of 2"), ("[[1, 0", "not closed"),
+                            ("[1, [0]]", "beside numbers"), ("1, [2]", "beside a list"), ("[[[[[1]]]]]", "4 brackets"),
+                            ("[[1, x]]", "found 'x'"), ("[]", "empty"), ("[[], []]", "empty")):
+            self.assertIn(words, self.refused("doctor", "three-tokens-causal", "--weights", text), text)
+
+    def test_what_can_not_be_read_is_refused_with_what_to_do(self):
+        self.assertIn("--out: theirs.npz: an .npz is an archive of arrays; save them one by one",
+                      self.refused("doctor", "three-tokens-causal", "--out", "theirs.npz"))
+        for word, meant in (("half", "f16"), ("torch.float16", "f16"), ("Float32", "f32"), ("double", "f64"), ("bfloat16", "bf16"), ("f17", "f16")):
+            said = self.refused("doctor", "three-tokens-causal", "--weights", "1", "--dtype", word)
+            self.assertIn(f"doctor: --dtype: found '{word}'; f64, f32, bf16 or f16 is needed; did you mean {meant}?", said)
+        said = self.refused("doctor", "three-tokens-casual", "--weights", "1")
+        self.assertTrue(said.startswith("doctor: three-tokens-casual: no such file"), said)
+        self.assertIn("did you mean three-tokens-causal?", said)
 
     def test_flags_that_would_be_passed_over_are_refused_all_at_once(self):
         error = self.run_command("doctor", "three-tokens-causal", "--weights", "1 0 0; .5 .5 0; .25 .25 .5",
