@@ -108,14 +108,15 @@ class Doctor(Case):
             self.assertNotIn("--probe", said)
         q, k, v = self.probe()
         sees = lambda i, j: True
-        self.assertNotIn("--probe", self.doctor(*self.files(), "--out", self.npy("r", attend(q, k, v, 0.5, sees), "<f4"),
-                                                code=0))
+        right = self.npy("right", attend(q, k, v, 0.5, sees), "<f4")
+        self.assertNotIn("--probe", self.doctor(*self.files(), "--out", right, code=0))
 
     def test_lists_in_brackets_are_numbers(self):
         right = [[1, 0, 0], [0.3302, 0.6698, 0], [0.2483, 0.2483, 0.5035]]
         rows = ", ".join(str(row) for row in right)
-        for text in (json.dumps(right), f"[[{rows}]]", rows, f"array([{rows}], dtype=float32)", f"tensor([[{rows}]])",
-                     json.dumps(right).replace(",", "").replace("] [", "]\n ["), "[1 0 0; .3302 .6698 0; .2483 .2483 .5035]"):
+        numpys = json.dumps(right).replace(",", "").replace("] [", "]\n [")
+        for text in (json.dumps(right), f"[[{rows}]]", rows, numpys, f"array([{rows}], dtype=float32)",
+                     f"tensor([[{rows}]])", "[1 0 0; .3302 .6698 0; .2483 .2483 .5035]"):
             said = self.doctor("three-tokens-causal", "--weights", text, code=0)
             self.assertIn("9 numbers compared", said, text)
         for text, words in (("[[1, 0], [0.5]]", "a list of 1 beside one of 2"), ("[[1, 0", "not closed"),
@@ -126,9 +127,10 @@ class Doctor(Case):
     def test_what_can_not_be_read_is_refused_with_what_to_do(self):
         self.assertIn("--out: theirs.npz: an .npz is an archive of arrays; save them one by one",
                       self.refused("doctor", "three-tokens-causal", "--out", "theirs.npz"))
-        for word, meant in (("half", "f16"), ("torch.float16", "f16"), ("Float32", "f32"), ("double", "f64"), ("bfloat16", "bf16"), ("f17", "f16")):
+        for word, meant in (("half", "f16"), ("torch.float16", "f16"), ("Float32", "f32"), ("double", "f64"),
+                            ("bfloat16", "bf16"), ("f17", "f16")):
             said = self.refused("doctor", "three-tokens-causal", "--weights", "1", "--dtype", word)
-            self.assertIn(f"doctor: --dtype: found '{word}'; f64, f32, bf16 or f16 is needed; did you mean {meant}?", said)
+            self.assertIn(f"--dtype: found '{word}'; f64, f32, bf16 or f16 is needed; did you mean {meant}?", said)
         said = self.refused("doctor", "three-tokens-casual", "--weights", "1")
         self.assertTrue(said.startswith("doctor: three-tokens-casual: no such file"), said)
         self.assertIn("did you mean three-tokens-causal?", said)
