@@ -135,6 +135,21 @@ DiagnoseOptions read_options(const DoctorArgs& args, const LoadedClaims& claims,
   return options;
 }
 
+// What the library refuses, in the words of the command.
+Diagnosis diagnosed(const AttentionCase& attention, const Claims& claims,
+                    const DiagnoseOptions& options) {
+  try {
+    return diagnose(attention, claims, options);
+  } catch (const OptionError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) {
+      problem.where = problem.where == "rotary" ? "--rope" : "--" + problem.where;
+      std::replace(problem.where.begin(), problem.where.end(), '_', '-');
+    }
+    refuse(std::move(problems));
+  }
+}
+
 int report(const Diagnosis& diagnosis, bool is_json) {
   write_result("", is_json ? diagnosis_json(diagnosis) + "\n" : diagnosis_text(diagnosis));
   return diagnosis.is_right() ? 0 : 1;
@@ -149,7 +164,7 @@ int run_case(const DoctorArgs& args) {
   const std::optional<doctor::CaseSubject> subject = doctor::case_subject(c, problems);
   if (!problems.empty() || !subject) refuse(std::move(problems));
   options.query_labels = subject->query_labels;
-  return report(diagnose(subject->attention(), claims.claims(), options), args.is_json);
+  return report(diagnosed(subject->attention(), claims.claims(), options), args.is_json);
 }
 
 int run_files(const CLI::App& command, const DoctorArgs& args) {
@@ -165,7 +180,7 @@ int run_files(const CLI::App& command, const DoctorArgs& args) {
                                 call.options,  rotary,        {}};
   options.probe_command =
       probe_command({attention.q, attention.k, attention.v}) + call_flags(command);
-  return report(diagnose(attention, claims.claims(), options), args.is_json);
+  return report(diagnosed(attention, claims.claims(), options), args.is_json);
 }
 
 template <class T>

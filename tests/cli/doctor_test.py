@@ -131,6 +131,8 @@ class Doctor(Case):
                             ("bfloat16", "bf16"), ("f17", "f16")):
             said = self.refused("doctor", "three-tokens-causal", "--weights", "1", "--dtype", word)
             self.assertIn(f"--dtype: found '{word}'; f64, f32, bf16 or f16 is needed; did you mean {meant}?", said)
+        self.assertIn("doctor: --weights: has shape [1,1,1,1]; these inputs give [1,1,3,3]",
+                      self.refused("doctor", "three-tokens-causal", "--weights", "1"))
         said = self.refused("doctor", "three-tokens-casual", "--weights", "1")
         self.assertTrue(said.startswith("doctor: three-tokens-casual: no such file"), said)
         self.assertIn("did you mean three-tokens-causal?", said)
