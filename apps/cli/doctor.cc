@@ -47,7 +47,7 @@ std::string dtype_meant(const std::string& text) {
 std::optional<DType> read_dtype(const std::string& text, std::vector<Problem>& problems) {
   if (text.empty()) return std::nullopt;
   const std::optional<DType> type = dtype_named(text);
-  if (type && is_floating(*type)) return type;
+  if (type && *type != DType::u8 && *type != DType::i64) return type;
   const std::string meant = dtype_meant(text);
   problems.push_back({"--dtype", "found '" + text + "'; f64, f32, bf16 or f16 is needed" +
                                      (meant.empty() ? "" : "; did you mean " + meant + "?")});
