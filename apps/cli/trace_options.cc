@@ -142,7 +142,7 @@ void add_edits(CLI::App& command, TraceArgs& args) {
       .add_option(
           "--mask", args.mask,
           "Replace the mask; L and R are earlier and later keys, N a number of keys, FILE booleans")
-      ->type_name("none|causal|window:L,R|prefix:N|FILE")
+      ->type_name("none|causal|window:L,R|prefix:N|padding:N|rows:10/11|FILE")
       ->group("Change the case");
   command
       .add_option("--scale", args.scale,

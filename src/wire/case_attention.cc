@@ -293,6 +293,10 @@ void read_options(CaseBuilder& build, JsonValue value, const AttentionPlace& pla
 
 }  // namespace
 
+Mask allowed_pairs(index_t queries, index_t keys, std::vector<std::uint8_t> allowed) {
+  return Mask::allowed(broadcast_of({queries, keys}, std::move(allowed)));
+}
+
 Mask hide_keys(const std::vector<index_t>& keys, index_t key_count) {
   std::vector<std::uint8_t> allowed(static_cast<std::size_t>(key_count), 1);
   for (const index_t key : keys) allowed[static_cast<std::size_t>(key)] = 0;

@@ -1,6 +1,7 @@
 // What the parts of the case parser share while a case is being read.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -56,8 +57,11 @@ void check_case(const Case& c, CaseReader& read);
 // Whether edit_case would accept the edit; adds its problems. Random inputs are not made for it.
 bool check_edit(const Case& original, const Edit& edit, std::vector<Problem>& problems);
 
-// The mask that --mask and edits name: "none", "causal", "window:L,R", "prefix:N".
+// The mask that --mask and edits name: "none", "causal", "window:L,R", "prefix:N", "padding:N",
+// "rows:10/11", and several joined by "+": a pair is hidden if any hides it.
 std::optional<Mask> parse_mask_name(std::string_view text, std::string& why_not);
+// The mask of these pairs, row by row: 1 may attend.
+Mask allowed_pairs(index_t queries, index_t keys, std::vector<std::uint8_t> allowed);
 // Hides these keys of `key_count` from every query.
 Mask hide_keys(const std::vector<index_t>& keys, index_t key_count);
 

@@ -66,7 +66,7 @@ class Editor {
     if (edit.d_k || edit.correlation) change_random(edit);
     for (const Edit::Set& set : edit.set) change_numbers(set);
     if (edit.mask) change_mask(*edit.mask);
-    if (!edit.hide.empty()) hide(edit.hide);
+    if (!edit.hide.empty() || !edit.hide_keys.empty()) hide(edit);
     if (edit.scale) change_scale(*edit.scale);
     if (edit.softmax) {
       if (*edit.softmax != "none" && *edit.softmax != "row")
@@ -167,7 +167,7 @@ class Editor {
       const auto* labels = axis_labels(c_, input.first, rank - 1 - axis);
       std::string why_not;
       std::optional<index_t> at;
-      if (labels != nullptr && !labels->empty()) {
+      if (labels != nullptr && !labels->empty() && !set.is_by_index) {
         at = find_row(*labels, set.at[axis], why_not);
       } else {
         at = parse_extent(set.at[axis]);
@@ -253,7 +253,7 @@ class Editor {
   }
 
   // A name that the sequence and its context both have is the sequence's own.
-  void hide(const std::vector<std::string>& names) {
+  void hide(const Edit& edit) {
     if (!has_attention("hide")) return;
     if (c_.feed > 0 || c_.generate > 0) {
       problem("hide",
@@ -272,7 +272,17 @@ class Editor {
     const auto remember = [&](const std::vector<std::string>& labels, index_t key) {
       c_.hidden_keys.push_back(labels[static_cast<std::size_t>(key)]);
     };
-    for (const std::string& name : names) {
+    for (const index_t key : edit.hide_keys) {
+      const std::vector<std::string>& labels = has_own ? c_.key_labels : c_.context_labels;
+      if (key < 0 || key >= static_cast<index_t>(labels.size())) {
+        problem("hide", fmt::format("there is no key {}; there are {}, counted from 0", key,
+                                    labels.size()));
+        continue;
+      }
+      (has_own ? own : context).push_back(key);
+      remember(labels, key);
+    }
+    for (const std::string& name : edit.hide) {
       std::string why_not, why_not_there;
       std::optional<index_t> key;
       if (has_own) key = find_row(c_.key_labels, name, why_not);
@@ -331,7 +341,28 @@ std::optional<Case> edited(const Case& original, const Edit& edit, bool is_trial
 
 }  // namespace
 
-std::optional<Mask> parse_mask_name(std::string_view text, std::string& why_not) {
+namespace {
+
+// "100/110/111": a row of pairs per query, 1 where it may attend.
+std::optional<Mask> parse_mask_rows(std::string_view text, std::string& why_not) {
+  std::vector<std::uint8_t> allowed;
+  const std::vector<std::string_view> rows = split(text, "/");
+  for (const std::string_view row : rows) {
+    const bool is_right = !row.empty() && row.size() == rows[0].size() &&
+                          row.find_first_not_of("01") == std::string_view::npos;
+    if (!is_right) {
+      why_not = "\"rows:" + excerpt(text) +
+                "\": rows of 1 (may attend) and 0, equally long, as in rows:100/110/111";
+      return std::nullopt;
+    }
+    for (const char pair : row) allowed.push_back(pair == '1' ? 1 : 0);
+  }
+  const auto queries = static_cast<index_t>(rows.size());
+  const auto keys = static_cast<index_t>(rows[0].size());
+  return allowed_pairs(queries, keys, std::move(allowed));
+}
+
+std::optional<Mask> parse_one_mask(std::string_view text, std::string& why_not) {
   if (text == "none") return Mask();
   if (text == "causal") return Mask::causal();
   const std::size_t colon = text.find(':');
@@ -354,8 +385,30 @@ std::optional<Mask> parse_mask_name(std::string_view text, std::string& why_not)
     why_not = "\"" + excerpt(text) + "\": a prefix is prefix:LENGTH, as in prefix:3";
     return std::nullopt;
   }
-  why_not = "\"" + excerpt(text) + "\" is none of none, causal, window:LEFT,RIGHT, prefix:LENGTH";
+  if (kind == "padding") {
+    if (const std::optional<index_t> length = parse_extent(rest))
+      return Mask::key_lengths({*length});
+    why_not = "\"" + excerpt(text) +
+              "\": padding is padding:LENGTH, the keys that are not, as in padding:2";
+    return std::nullopt;
+  }
+  if (kind == "rows") return parse_mask_rows(rest, why_not);
+  why_not =
+      "\"" + excerpt(text) +
+      "\" is none of none, causal, window:LEFT,RIGHT, prefix:LENGTH, padding:LENGTH, rows:10/11";
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Mask> parse_mask_name(std::string_view text, std::string& why_not) {
+  Mask mask;
+  for (const std::string_view part : split(text, "+")) {
+    const std::optional<Mask> one = parse_one_mask(part, why_not);
+    if (!one) return std::nullopt;
+    mask = mask & *one;
+  }
+  return mask;
 }
 
 std::optional<Edit::Set> parse_set(std::string_view text, std::vector<Problem>& problems) {
