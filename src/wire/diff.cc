@@ -6,20 +6,14 @@
 #include <fmt/format.h>
 
 #include "wire/display.h"
+#include "wire/document_compare.h"
 #include "wire/document_tables.h"
 #include "wire/sequence.h"
 
 namespace glasshead::wire {
 namespace {
 
-// A number has moved if it differs by more than rounding can explain: the sums behind a weight are
-// made in the same order before and after, so only a shift of all scores leaves such traces.
-constexpr double kSameWithin = 1e-12;
-
-bool is_same(double a, double b) {
-  if (a == b || (std::isnan(a) && std::isnan(b))) return true;
-  return std::fabs(a - b) <= kSameWithin * std::max({1.0, std::fabs(a), std::fabs(b)});
-}
+bool is_same(double a, double b) { return is_unmoved(a, b); }
 
 class Differ {
  public:
@@ -260,6 +254,18 @@ std::vector<std::string> diff_lines(const Comparison& comparison, const Document
   }
   if (lines.empty()) lines.emplace_back("no attention to compare");
   return lines;
+}
+
+std::vector<std::string> diff_summaries(const Comparison& comparison,
+                                        const DocumentOptions& options) {
+  // Every attention's and head's block of lines ends with its summary, behind its line of outputs.
+  std::vector<std::string> summaries;
+  bool is_next = false;
+  for (const std::string& line : diff_lines(comparison, options)) {
+    if (is_next) summaries.push_back(line);
+    is_next = line.compare(0, 4, "out ") == 0;
+  }
+  return summaries;
 }
 
 Document diff_document(const Comparison& comparison, const DocumentOptions& options) {
