@@ -25,7 +25,9 @@ if(CMAKE_CROSSCOMPILING)
   target_include_directories(fmt::fmt SYSTEM INTERFACE ${GLASSHEAD_HEADER_ONLY})
   target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY)
   if(WASI)
-    target_compile_definitions(fmt::fmt INTERFACE FMT_EXCEPTIONS=0)
+    # It formats texts and integers here, so no locale and none of its tables for doubles come along.
+    target_compile_definitions(fmt::fmt INTERFACE FMT_EXCEPTIONS=0 FMT_STATIC_THOUSANDS_SEPARATOR=','
+      FMT_USE_FLOAT=0 FMT_USE_DOUBLE=0 FMT_USE_LONG_DOUBLE=0)
   endif()
 else()
   glasshead_need(nlohmann_json nlohmann-json3-dev)

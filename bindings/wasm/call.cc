@@ -1,16 +1,15 @@
 #include "wasm/call.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "doctor/mistake_document.h"
 #include "doctor/worksheet.h"
+#include "wasm/page.h"
+#include "wasm/request.h"
 #include "wire/by_hand.h"
 #include "wire/case.h"
 #include "wire/document_build.h"
@@ -22,59 +21,6 @@
 
 namespace glasshead::wasm {
 namespace {
-
-using Json = nlohmann::json;
-using Problems = std::vector<Problem>;
-
-// The fields of a request. Nothing falls back in silence: a value of another kind, a number out of
-// range and a field that the call does not have are problems.
-class Request {
- public:
-  Request(const Json& json, Problems& problems) : json_(json), problems_(problems) {}
-
-  std::string text(const char* key, const char* otherwise) {
-    const Json* found = find(key);
-    if (found == nullptr) return otherwise;
-    if (found->is_string()) return found->get<std::string>();
-    problems_.push_back({key, "not a text"});
-    return otherwise;
-  }
-
-  index_t integer(const char* key, index_t otherwise, index_t least, index_t most) {
-    const Json* found = find(key);
-    if (found == nullptr) return otherwise;
-    const bool is_beyond = found->is_number_unsigned() &&
-                           found->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-    if (!found->is_number_integer()) {
-      problems_.push_back({key, "not a whole number"});
-    } else if (is_beyond || found->get<index_t>() < least || found->get<index_t>() > most) {
-      problems_.push_back({key, found->dump() + "; " + std::to_string(least) + " to " +
-                                    std::to_string(most) + " are possible"});
-    } else {
-      return found->get<index_t>();
-    }
-    return otherwise;
-  }
-
-  // To be called when all fields of the call have been asked for.
-  void refuse_others() {
-    for (const auto& [key, value] : json_.items()) {
-      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
-        problems_.push_back({key, "no such field in this call"});
-    }
-  }
-
- private:
-  const Json* find(const char* key) {
-    asked_.emplace_back(key);
-    const auto found = json_.find(key);
-    return found == json_.end() ? nullptr : &*found;
-  }
-
-  const Json& json_;
-  Problems& problems_;
-  std::vector<std::string> asked_;
-};
 
 template <class Write>  // write(sink)
 std::string written(Write write) {
@@ -107,13 +53,12 @@ wire::DocumentOptions options_of(Request& request, const std::string& format) {
 std::optional<std::string> trace(Request& request, Problems& problems) {
   const std::string format = request.text("format", "json");
   const wire::DocumentOptions options = options_of(request, format);
-  const std::string text = request.text("case", ""), name = request.text("name", "case"),
-                    mistake = request.text("mistake", "");
+  const std::string mistake = request.text("mistake", "");
   constexpr index_t kNotByHand = -1;
   const index_t by_hand = request.integer("by_hand", kNotByHand, 0, wire::kMaxDecimals);
-  request.refuse_others();
-  const std::optional<wire::Case> c = wire::parse_case(text, name, problems);
-  if (!c || !problems.empty()) return std::nullopt;
+  const std::optional<ReadCase> read = read_case(request);
+  if (!read) return std::nullopt;
+  const wire::Case* const c = &read->edited;
   problems = wire::empty_row_problems(*c);
   if (!problems.empty()) return std::nullopt;
 
@@ -189,8 +134,12 @@ Answer call(std::string_view request) {
       bytes = sweep(fields, problems);
     else if (name == "worksheet")
       bytes = worksheet(fields, problems);
+    else if (const PageCall page = find_page_call(name))
+      bytes = page(fields);
     else if (problems.empty())
-      problems.push_back({"call", "\"" + name + "\" is none of trace sweep worksheet"});
+      problems.push_back({"call", "\"" + name +
+                                      "\" is none of trace sweep worksheet view why origin "
+                                      "mistakes grade step"});
   }
   if (bytes && problems.empty()) return {true, std::move(*bytes)};
   return {false, problems_json(problems)};

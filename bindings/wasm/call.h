@@ -5,8 +5,11 @@
 //
 // call: "trace" (format json, text, md, latex, html, svg, csv; "decimals", "mistake", "by_hand":
 // the command's options of these names), "sweep" ("sweep": "d_k=1..64"), "worksheet" ("seed",
-// "level"; format). Nothing falls back: values of another kind or out of range and fields that a
-// call does not have are refused. An answer that could not be made is
+// "level"; format), and what a page asks while numbers are edited (page.h). trace takes an "edit":
+// {"set":[{"matrix":"X","at":[1,0],"to":"0.5"}],"hide":[2],"mask":"causal","scale":"0.5",
+// "empty_row":"zero"}, rows and keys by index, numbers as they were typed. Nothing falls back:
+// values of another kind or out of range and fields that a call does not have are refused. An
+// answer that could not be made is
 // {"problems":[{"where":...,"what":...}]}: every problem, by field path.
 #pragma once
 

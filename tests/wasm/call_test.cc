@@ -50,5 +50,83 @@ TEST(Call, a_field_that_the_call_does_not_have_is_refused) {
   expect_refused(R"({"call":"worksheet","by_hand":2})", "by_hand");
 }
 
+// A page's calls, on two tokens with no weights: q = k = v = X.
+std::string ask(const std::string& name, const std::string& more) {
+  const Answer answer = call(
+      R"({"call":")" + name +
+      R"(","name":"two","case":"{\"schema\":\"glasshead.case/1\",\"tokens\":[\"1\",\"0\"],\"X\":[[1,0],[0,1]],\"attention\":{}}")" +
+      more + "}");
+  return answer.bytes;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Call, rows_are_addressed_by_index_even_where_their_labels_are_numbers) {
+  const std::string edit = R"(,"edit":{"set":[{"matrix":"X","at":[1,0],"to":"2.50"}]})";
+  EXPECT_TRUE(has(ask("trace", edit), R"("X":[[1,0],[2.5,1]])"));
+  EXPECT_TRUE(has(ask("trace", edit), R"("2.50")"));  // digits as they were typed
+  EXPECT_TRUE(
+      has(ask("trace", R"(,"edit":{"hide":[1]})"), R"("allowed":[[true,false],[true,false]])"));
+  EXPECT_TRUE(has(ask("trace", R"(,"edit":{"hide":[2]})"), "there is no key 2"));
+}
+
+TEST(Call, masks_are_named_joined_or_written_out_pair_by_pair) {
+  EXPECT_TRUE(has(ask("trace", R"(,"edit":{"mask":"rows:10/11"})"),
+                  R"("allowed":[[true,false],[true,true]])"));
+  EXPECT_TRUE(has(ask("trace", R"(,"edit":{"mask":"causal+padding:1"})"),
+                  R"("reason":[[null,"causal+padding"],[null,"padding"]])"));
+  for (const std::string wrong : {"rows:10/1", "rows:12/11", "rows:", "padding:x", "causal+", "x"})
+    EXPECT_TRUE(has(ask("trace", R"(,"edit":{"mask":")" + wrong + "\"}"), R"("where":"mask")"))
+        << wrong;
+}
+
+TEST(Call, a_number_that_is_none_is_refused_by_its_place) {
+  expect_refused(trace_with(R"("edit":{"set":[{"matrix":"X","at":[1,0],"to":"one"}]})"), "X.1.0");
+  expect_refused(trace_with(R"("edit":{"set":[{"matrix":"X","at":[-1],"to":"1"}]})"),
+                 "edit.set.at");
+  expect_refused(trace_with(R"("edit":{"scale":"big"})"), "scale");
+  expect_refused(trace_with(R"("edit":{"colour":"red"})"), "edit.colour");
+  expect_refused(trace_with(R"("edit":[])"), "edit");
+}
+
+TEST(Call, a_view_marks_what_moved) {
+  const std::string answer =
+      ask("view", R"(,"edit":{"set":[{"matrix":"X","at":[1,1],"to":"2"}]},"before":{})");
+  // The one score of row 1 with itself: 1 becomes 4, and with it its scaled score, its weights and
+  // what they average; row 0 keeps its scores, its weights, and gets another value.
+  EXPECT_TRUE(has(answer, R"("id":"cell-scores-1-1","exact":"4","was":"1","direction":1)"))
+      << answer;
+  EXPECT_TRUE(has(answer, R"("text":"0","id":"cell-scores-0-1","exact":"0"})"));
+  EXPECT_TRUE(has(answer, R"("moved":{"moved":7,"of":16,)")) << answer;
+}
+
+TEST(Call, a_view_of_a_row_without_keys_ends_at_the_mask_and_names_the_row) {
+  const std::string answer = ask("view", R"(,"edit":{"mask":"rows:00/11"})");
+  EXPECT_TRUE(has(answer, R"("refused":[{"where":"row 1")")) << answer;
+  EXPECT_TRUE(has(answer, "cell-masked-0-0"));
+  EXPECT_FALSE(has(answer, "cell-weights-0-0"));
+  EXPECT_TRUE(
+      has(ask("view", R"(,"edit":{"mask":"rows:00/11","empty_row":"zero"})"), "cell-weights-0-0"));
+}
+
+TEST(Call, a_cells_origin_is_a_row_of_q_and_a_row_of_k) {
+  EXPECT_EQ(
+      ask("origin", R"(,"tap":"scores","row":1,"column":0)"),
+      R"({"from":["cell-q-1-0","cell-q-1-1","cell-k-0-0","cell-k-0-1"],"feeds":["cell-scaled-1-0"]})");
+}
+
+TEST(Call, a_projection_without_weights_passes_its_input_on) {
+  EXPECT_EQ(ask("origin", R"(,"tap":"q","row":1,"column":0)"),
+            R"({"from":["cell-X-1-0"],"feeds":["cell-scores-1-0","cell-scores-1-1"]})");
+}
+
+TEST(Call, a_step_of_a_typed_number_keeps_its_digits) {
+  EXPECT_EQ(call(R"({"call":"step","text":"0.2","by":"0.1"})").bytes, R"({"text":"0.3"})");
+  EXPECT_EQ(call(R"({"call":"step","text":"-0.1","by":"0.1"})").bytes, R"({"text":"0"})");
+  EXPECT_FALSE(call(R"({"call":"step","text":"x","by":"0.1"})").is_ok);
+}
+
 }  // namespace
 }  // namespace glasshead::wasm
