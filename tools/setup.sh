@@ -12,6 +12,7 @@ packages=(
   libgtest-dev librapidcheck-dev libsimde-dev                                       # test libraries
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 # WebAssembly
   nodejs python3 python3-mpmath groff-base                                         # tests of the module, the command, the man page
+  npm chromium                                                                     # the workbench's page and its tests
   python3-dev python3-venv                                                         # the Python package
 )
 if [ "${1:-}" != command ] && [ "$(uname -m)" = x86_64 ]; then
@@ -24,6 +25,7 @@ for package in "${packages[@]}"; do
   # Another source of the same program will do.
   case "$package" in
     nodejs) command -v node >/dev/null && continue ;;
+    npm) command -v npm >/dev/null && continue ;;
   esac
   missing+=("$package")
 done

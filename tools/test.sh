@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the kernels
-# of aarch64 under an emulator; the Python package, from its wheel; the fast tests under AddressSanitizer and UBSan;
-# what has threads under ThreadSanitizer; 60 seconds of each fuzz target; the formatting. What each part took stands
+# of aarch64 under an emulator; the Python package, from its wheel; the workbench in Chromium; the fast tests under
+# AddressSanitizer and UBSan; what has threads under ThreadSanitizer; 60 seconds of each fuzz target; the formatting. What each part took stands
 # before the closing line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -43,6 +43,7 @@ else
   part neon neon
 fi
 part python tools/python.sh
+part web tools/web.sh
 part format formatted
 if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part build-asan build asan -DGLASSHEAD_FUZZ=ON

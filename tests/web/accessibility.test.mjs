@@ -1,0 +1,96 @@
+// The page for people who use a keyboard, a screen reader, large print or colours of their own.
+import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
+import {after, before, test} from 'node:test';
+
+import {axePath, id, launch, open, serve, shownText} from './browser.mjs';
+
+let browser, server;
+before(async () => {
+  [browser, server] = await Promise.all([launch(), serve()]);
+});
+after(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+const kStates = {
+  'as given': '#/learn/three-tokens-causal',
+  'edited': '#/learn/three-tokens?v=1&e=X.1.0:1&step=2&sel=weights.1.0',
+  'a mistake': '#/learn/three-tokens-causal?v=1&mistake=mask-after',
+  'by hand': '#/learn/cat-chases-mouse?v=1&mode=hand2',
+  'refused': '#/learn/three-tokens?v=1&mask=rows:000/111/111&e=Y.0.0:1',
+  'heads': '#/learn/two-heads',
+};
+const kLooks = {
+  light: {colorScheme: 'light'},
+  dark: {colorScheme: 'dark'},
+  'forced colours': {forcedColors: 'active'},
+  '320 px': {viewport: {width: 320, height: 640}},
+};
+
+// The address gives the content security policy no exception for axe: it is run by the debugger.
+async function findings(page) {
+  await page.evaluate(readFileSync(axePath, 'utf8'));
+  return page.evaluate(async () => {
+    const {violations} = await globalThis.axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']});
+    return violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.target + ' ' + node.failureSummary.split('\n')[1]).join(' | ')}`);
+  });
+}
+
+for (const [look, options] of Object.entries(kLooks)) {
+  test(`axe finds nothing: ${look}`, async () => {
+    const page = await open(browser, server, '', options);
+    for (const [state, fragment] of Object.entries(kStates)) {
+      await page.goto(`${server.origin}/${fragment}`);
+      await page.reload();
+      await page.waitForSelector('[data-ready="true"]');
+      assert.deepEqual(await findings(page), [], state);
+    }
+  });
+}
+
+test('at 320 px nothing but matrices scrolls sideways', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens-causal', kLooks['320 px']);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+});
+
+test('an edit and a mask by keyboard alone, and what a screen reader says', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  // Tab from the top until X's grid; then arrows.
+  for (let n = 0; n < 40; ++n) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate(() => document.activeElement?.dataset?.testid === 'cell-X-0-0')) break;
+  }
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.type('1');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator(id('changed-count')).textContent(), '21 of 33 cells changed');
+  const cell = page.locator(id('cell-weights-0-2'));
+  assert.equal(await cell.getAttribute('aria-label'), 'weight, query A, key C, 0.3334′, was 0.4011');
+  assert.match(await page.locator(id('live')).textContent(), /21 of 33 cells changed; row A sums to 1.0000/);
+  await page.getByRole('button', {name: 'query A, key B: may attend'}).press('Space');
+  assert.equal(await shownText(page, 'cell-weights-0-1'), '·');
+  await page.keyboard.press('Control+z');
+  await page.keyboard.press('Control+z');
+  assert.equal(await shownText(page, 'cell-X-1-0'), '0');
+});
+
+test('single keys can be switched off and never act while somebody types', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator('h1').click();
+  await page.keyboard.press('ArrowRight');
+  assert.match(page.url(), /step=1/);
+  await page.locator(id('scale')).focus();
+  await page.keyboard.press('ArrowRight');
+  assert.match(page.url(), /step=1/);
+  await page.locator(id('keys')).uncheck();
+  await page.locator('h1').click();
+  await page.keyboard.press('ArrowRight');
+  assert.match(page.url(), /step=1/);
+});
+
+test('with reduced motion nothing is animated', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens?v=1&e=X.1.0:1', {reducedMotion: 'reduce'});
+  assert.equal(await page.evaluate(() => document.getAnimations().length), 0);
+});

@@ -1,0 +1,154 @@
+// The state in the address, readable and versioned, in the fragment and so never sent:
+//
+//   #/learn/three-tokens?v=1&e=X.1.0:1,W_Q.0.1:2&mask=causal&hide=2&step=4&mode=hand2
+//
+// Unknown keys are kept; a value that isn't right is left out and named.
+import {type Edits, noEdits, placeOf} from './edits';
+
+export const kVersion = 1;
+
+export interface Shown {
+  readonly step?: number;     // the section that is walked to
+  readonly hand?: number;     // by hand, with so many decimals
+  readonly mistake?: string;
+  readonly sel?: string;      // "weights.1.0": the cell whose origin is outlined
+}
+
+export interface Address {
+  readonly page: 'learn';
+  readonly name: string;  // of the case
+  readonly edits: Edits;
+  readonly shown: Shown;
+  readonly unknown: readonly (readonly [string, string])[];
+}
+
+export interface Read {
+  address: Address;
+  wrong: string[];  // what was left out
+}
+
+const kNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const kMask = /^[a-z][\w:,/+]*$/;
+const kMistake = /^[a-z0-9-]+(?::[-\w.+]+)?$/;
+const kName = /^[a-z0-9][\w-]*$/i;
+const kCell = /^[A-Za-z_][\w.]*?(?:\.h\d+)?\.\d+\.\d+$/;
+
+export const isNumberText = (text: string) => kNumber.test(text);
+
+// Readable where the fragment allows it.
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(/%(2C|2F|3A|2B)/g, (code) => decodeURIComponent(code));
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function format({page, name, edits, shown, unknown}: Address): string {
+  const fields: [string, string][] = [['v', String(kVersion)]];
+  if (edits.set.length > 0)
+    fields.push(['e', edits.set.map(([place, text]) => `${place}:${text}`).join(',')]);
+  if (edits.mask !== undefined) fields.push(['mask', edits.mask]);
+  if (edits.hide.length > 0) fields.push(['hide', edits.hide.join(',')]);
+  if (edits.scale !== undefined) fields.push(['scale', edits.scale]);
+  if (edits.emptyRow !== undefined) fields.push(['empty', edits.emptyRow]);
+  if (shown.step !== undefined) fields.push(['step', String(shown.step)]);
+  if (shown.hand !== undefined) fields.push(['mode', `hand${shown.hand}`]);
+  if (shown.mistake !== undefined) fields.push(['mistake', shown.mistake]);
+  if (shown.sel !== undefined) fields.push(['sel', shown.sel]);
+  const all = [...fields, ...unknown].map(([key, value]) => `${encode(key)}=${encode(value)}`);
+  return `#/${page}/${name}?${all.join('&')}`;
+}
+
+class Reader {
+  readonly wrong: string[] = [];
+  readonly unknown: [string, string][] = [];
+  edits: Edits = noEdits;
+  shown: Shown = {};
+
+  field(key: string, value: string): void {
+    switch (key) {
+      case 'v': return this.version(value);
+      case 'e': return this.numbers(value);
+      case 'mask':
+        return this.check(key, value, kMask, () => { this.edits = {...this.edits, mask: value}; });
+      case 'hide': return this.hide(value);
+      case 'scale':
+        return this.check(key, value, kNumber, () => { this.edits = {...this.edits, scale: value}; });
+      case 'empty':
+        return this.check(key, value, /^(?:zero|error)$/, () => {
+          this.edits = {...this.edits, emptyRow: value as 'zero' | 'error'};
+        });
+      case 'step':
+        return this.check(key, value, /^\d{1,3}$/, () => {
+          this.shown = {...this.shown, step: Number(value)};
+        });
+      case 'mode':
+        return this.check(key, value, /^(?:exact|hand(?:\d|1[0-2]))$/, () => {
+          if (value !== 'exact') this.shown = {...this.shown, hand: Number(value.slice(4))};
+        });
+      case 'mistake':
+        return this.check(key, value, kMistake, () => {
+          this.shown = {...this.shown, mistake: value};
+        });
+      case 'sel':
+        return this.check(key, value, kCell, () => { this.shown = {...this.shown, sel: value}; });
+      default: this.unknown.push([key, value]);
+    }
+  }
+
+  private check(key: string, value: string, right: RegExp, keep: () => void): void {
+    if (right.test(value)) keep();
+    else this.wrong.push(`${key}=${value}`);
+  }
+
+  private version(value: string): void {
+    if (value === String(kVersion)) return;
+    this.wrong.push(/^\d{1,6}$/.test(value) && Number(value) > kVersion
+                        ? `v=${value} (the link is from a newer version of this page)`
+                        : `v=${value}`);
+  }
+
+  private numbers(value: string): void {
+    const set: [string, string][] = [...this.edits.set].map(([place, text]) => [place, text]);
+    for (const part of value.split(',')) {
+      const colon = part.lastIndexOf(':');
+      const place = part.slice(0, colon), text = part.slice(colon + 1);
+      const isRight = colon > 0 && placeOf(place) && kNumber.test(text) &&
+          !set.some(([known]) => known === place);
+      if (isRight) set.push([place, text]);
+      else this.wrong.push(`e=${part}`);
+    }
+    this.edits = {...this.edits, set};
+  }
+
+  private hide(value: string): void {
+    const keys = value.split(',');
+    const right = keys.filter((key) => /^(?:0|[1-9]\d{0,5})$/.test(key));
+    for (const key of keys) if (!right.includes(key)) this.wrong.push(`hide=${key}`);
+    this.edits = {...this.edits, hide: [...new Set(right.map(Number))].sort((a, b) => a - b)};
+  }
+}
+
+export function parse(fragment: string, otherwise: string): Read {
+  const reader = new Reader();
+  const found = /^#?\/?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(fragment);
+  const page = found?.[1] ?? '', name = decode(found?.[2] ?? '') ?? '';
+  if (page !== 'learn' && page !== '') reader.wrong.push(`the page ${page}`);
+  const isNamed = kName.test(name);
+  if (!isNamed && name !== '') reader.wrong.push(`the case ${name}`);
+  for (const part of (found?.[3] ?? '').split('&')) {
+    if (part === '') continue;
+    const equals = part.indexOf('=');
+    const key = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = decode(equals < 0 ? '' : part.slice(equals + 1));
+    if (key === undefined || value === undefined) reader.wrong.push(part);
+    else reader.field(key, value);
+  }
+  const {edits, shown, unknown, wrong} = reader;
+  return {address: {page: 'learn', name: isNamed ? name : otherwise, edits, shown, unknown}, wrong};
+}

@@ -1,0 +1,34 @@
+// The cases by lesson, and their texts. A case is read by the engine; here it is only carried.
+const files = import.meta.glob('../../cases/*.json', {query: '?raw', import: 'default', eager: true});
+
+const texts = new Map(Object.entries(files as Record<string, string>)
+    .map(([path, text]) => [path.replace(/^.*\/(.*)\.json$/, '$1'), text]));
+
+export const caseNames = (): string[] => [...texts.keys()].sort();
+export const caseText = (name: string): string | undefined => texts.get(name);
+
+export interface Lesson {
+  title: string;
+  cases: string[];
+}
+
+export const firstCase = 'three-tokens';
+
+const kLessons: Lesson[] = [
+  {title: 'Three tokens', cases: ['three-tokens', 'three-tokens-causal', 'three-tokens-dk4', 'three-tokens-dk8', 'separating', 'separating-causal']},
+  {title: 'Cat chases mouse', cases: ['cat-chases-mouse', 'cat-chases-mouse-encoder', 'cat-chases-mouse-next', 'analogy']},
+  {title: 'One query', cases: ['one-query', 'one-query-hide3']},
+  {title: 'Cat eats fish', cases: ['cat-eats-fish', 'it-animal', 'the-cat-sat', 'softmax-five']},
+  {title: 'Masks', cases: ['three-tokens-padding', 'empty-row']},
+  {title: 'Scale and saturation', cases: ['dot-variance', 'saturated-512', 'no-softmax']},
+  {title: 'Heads', cases: ['two-heads', 'grouped-heads', 'one-block']},
+  {title: 'Cross-attention and cache', cases: ['cross', 'cache-steps']},
+];
+
+// Every case is in a lesson; one that nobody sorted in stands under "More".
+export function lessons(): Lesson[] {
+  const sorted = new Set(kLessons.flatMap((lesson) => lesson.cases));
+  const more = caseNames().filter((name) => !sorted.has(name));
+  const known = kLessons.map(({title, cases}) => ({title, cases: cases.filter((name) => texts.has(name))}));
+  return more.length > 0 ? [...known, {title: 'More', cases: more}] : known;
+}

@@ -1,0 +1,116 @@
+import {useSignal} from '@preact/signals';
+
+import type {View} from '../answers';
+import {choose, edits, exported, keysOn, show, shown, caseName} from '../store';
+import {MaskChoice} from './mask';
+
+interface Props {
+  view: View;
+  canUndo: boolean;
+  canRedo: boolean;
+  canReset: boolean;
+  onUndo: () => void;
+  onRedo: () => void;
+  onReset: () => void;
+  onWalk: (by: 1 | -1) => void;
+}
+
+const kFormats = [
+  ['json', 'JSON', 'application/json', 'json'], ['csv', 'CSV', 'text/csv', 'csv'],
+  ['md', 'Markdown', 'text/markdown', 'md'], ['latex', 'LaTeX', 'application/x-tex', 'tex'],
+  ['html', 'HTML', 'text/html', 'html'], ['svg', 'SVG', 'image/svg+xml', 'svg'],
+  ['text', 'Text', 'text/plain', 'txt'],
+] as const;
+
+function save(bytes: string, name: string, type: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([bytes], {type}));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function Exports() {
+  const trouble = useSignal('');
+  const write = (format: string, type: string, ending: string) => {
+    const answer = exported(format);
+    trouble.value = answer.ok ? '' : answer.problems.map(({where, what}) => `${where}: ${what}`).join('; ');
+    if (answer.ok) save(answer.bytes, `${caseName.peek()}.${ending}`, type);
+  };
+  return (
+    <details class="menu">
+      <summary data-testid="export">export</summary>
+      <div>
+        {kFormats.map(([format, name, type, ending]) => (
+          <button type="button" key={format} data-testid={`export-${format}`}
+            onClick={() => write(format, type, ending)}>{name}</button>))}
+        {trouble.value && <p role="alert" class="bad">{trouble.value}</p>}
+      </div>
+    </details>
+  );
+}
+
+function Share() {
+  const said = useSignal('');
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      said.value = 'link copied';
+    } catch {
+      said.value = 'the link is in the address bar';
+    }
+  };
+  return (
+    <>
+      <button type="button" data-testid="share" onClick={() => void copy()}>share</button>
+      <span role="status" class="soft">{said.value}</span>
+    </>
+  );
+}
+
+function Scale({view}: {view: View}) {
+  const value = edits.value.scale;
+  return (
+    <label>scale{' '}
+      <input data-testid="scale" class="scale" size={7} inputMode="decimal" autocomplete="off"
+        value={value ?? ''} placeholder={view.scale?.words}
+        title={`${view.scale?.words ?? ''}; empty: as the case has it`}
+        onChange={(event) => {
+          const text = event.currentTarget.value.trim();
+          choose('scale', text === '' ? undefined : text);
+        }} />
+    </label>
+  );
+}
+
+export function Toolbar({view, canUndo, canRedo, canReset, onUndo, onRedo, onReset, onWalk}: Props) {
+  const {hand} = shown.value;
+  return (
+    <div class="toolbar" role="group" aria-label="the case">
+      <label>arithmetic{' '}
+        <select data-testid="arith-mode" value={hand === undefined ? 'exact' : `hand${hand}`}
+          onChange={(event) => {
+            const value = event.currentTarget.value;
+            show({hand: value === 'exact' ? undefined : Number(value.slice(4))});
+          }}>
+          <option value="exact">exact</option>
+          {[1, 2, 3, 4].map((n) => <option key={n} value={`hand${n}`}>by hand, {n}</option>)}
+          {hand !== undefined && ![1, 2, 3, 4].includes(hand) && <option value={`hand${hand}`}>by hand, {hand}</option>}
+        </select>
+      </label>
+      {view.mask && <MaskChoice view={view} />}
+      {view.scale && <Scale view={view} />}
+      <span class="buttons">
+        <button type="button" data-testid="undo" disabled={!canUndo} onClick={onUndo} title="Ctrl+Z">undo</button>
+        <button type="button" data-testid="redo" disabled={!canRedo} onClick={onRedo} title="Ctrl+Y">redo</button>
+        <button type="button" data-testid="reset" disabled={!canReset} onClick={onReset}>as given</button>
+        <button type="button" data-testid="step-previous" onClick={() => onWalk(-1)} aria-label="previous step">←</button>
+        <button type="button" data-testid="step-next" onClick={() => onWalk(1)} aria-label="next step">→</button>
+        <Share />
+        <Exports />
+      </span>
+      <label class="soft"><input type="checkbox" checked={keysOn.value} data-testid="keys"
+        onChange={(event) => { keysOn.value = event.currentTarget.checked; }} /> keys c b ← →</label>
+    </div>
+  );
+}

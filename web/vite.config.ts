@@ -1,0 +1,19 @@
+import {fileURLToPath} from 'node:url';
+import {defineConfig} from 'vitest/config';
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+
+// The engine comes from its own build (make wasm); nothing else is fetched by the page.
+export default defineConfig({
+  base: './',
+  resolve: {alias: [{find: /^engine\.wasm/, replacement: path('../build/wasm/bin/glasshead.wasm')}]},
+  server: {fs: {allow: [path('..')]}},
+  build: {
+    outDir: path('../build/web'),
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: {polyfill: false},
+  },
+  test: {include: ['tests/**/*.test.ts'], environment: 'node', testTimeout: 60_000},
+});
