@@ -70,7 +70,9 @@ function SectionView({section, view}: {section: Section; view: View}) {
   const isCurrent = section.number > 0 && shown.value.step === section.number;
   const first = section.tables[0];
   const step = view.steps.find(({tap}) => tap === first?.tap);
-  const compared = view.by_hand ? 'exact' as const : 'ghost' as const;
+  // By hand nothing is subtracted before exp, so these have no exact counterpart.
+  const isSoftmax = (tap: string) => /^(?:exp|row_sum)$/.test(tap.slice(tap.lastIndexOf('.') + 1));
+  const compared = (tap: string) => (!view.by_hand ? 'ghost' : isSoftmax(tap) ? 'none' : 'exact');
   const slip = step && kSlips[step.op];
   return (
     <section class={isCurrent ? 'step current' : 'step'} id={section.number > 0 ? `step-${section.number}` : undefined}
@@ -84,7 +86,7 @@ function SectionView({section, view}: {section: Section; view: View}) {
       {isCurrent && slip && <p class="soft">Common slip here: {slip}</p>}
       <div class="tables">
         {section.tables.map((table) => (
-          <TableView key={`${table.tap} ${table.head}`} table={table} compares={compared}
+          <TableView key={`${table.tap} ${table.head}`} table={table} compares={compared(table.tap)}
             isInput={section.number === 0 && view.inputs.includes(table.tap)} />))}
       </div>
       {section.lines.map((line) => <p key={line}>{line}</p>)}

@@ -54,7 +54,7 @@ export function ByHandPanel({view}: {view: View}) {
   return (
     <section class="panel" aria-labelledby="hand-title">
       <h2 id="hand-title">By hand, beside exact</h2>
-      <p class="soft">Every intermediate is rounded before the next step uses it, as on paper. Cells that drift show the exact number above.</p>
+      <p class="soft">Every intermediate is rounded before the next step uses it, as on paper. Cells that drift show the exact number below.</p>
       <pre data-testid="by-hand" tabIndex={0}>{view.by_hand.join('\n')}</pre>
     </section>
   );

@@ -10,7 +10,7 @@ export interface TableProps {
   title?: string;
   isInput?: boolean;
   prefix?: string;            // of the test ids: "wrong-" beside the right ones
-  compares?: 'ghost' | 'exact' | 'right';  // what a cell's `was` is
+  compares?: 'ghost' | 'exact' | 'right' | 'none';  // what a cell's `was` is
 }
 
 const kWords: Record<string, string> = {
@@ -34,15 +34,15 @@ function spoken(props: TableProps, n: number, j: number, cell: Cell): string {
   words.push(`${row} ${rowName(table, n)}`);
   words.push(`${isPair(table.tap) ? 'key' : 'column'} ${table.columns_named[j] ?? j}`);
   words.push(cell.hidden !== undefined ? `hidden: ${cell.hidden}` : cell.text);
-  if (cell.was) words.push(`${kWas[compares ?? 'ghost']} ${cell.was}`);
+  if (cell.was && compares !== 'none') words.push(`${kWas[compares ?? 'ghost']} ${cell.was}`);
   return words.join(', ');
 }
 
-const kWas = {ghost: 'was', exact: 'exact', right: 'right'};
+const kWas = {ghost: 'was', exact: 'exact', right: 'right', none: ''};
 const arrow = (cell: Cell) => (cell.direction === 1 ? '▲' : '▼');
 
 function Was({cell, compares}: {cell: Cell; compares: TableProps['compares']}) {
-  if (!cell.was) return null;
+  if (!cell.was || compares === 'none') return null;
   return (
     <small class="was">{kWas[compares ?? 'ghost']} {cell.was}
       {(compares ?? 'ghost') === 'ghost' && <span aria-hidden="true"> {arrow(cell)}</span>}</small>
@@ -88,7 +88,7 @@ function CellView({props, n, j}: {props: TableProps; n: number; j: number}) {
   const isEditing = isInput && editing.value?.id === id;
   const trouble = refused.value?.id === id && isInput ? refused.value.why : undefined;
   const classes = [
-    cell.hidden !== undefined && 'hidden', isInput && 'input', cell.was && 'moved',
+    cell.hidden !== undefined && 'hidden', isInput && 'input', cell.was && compares !== 'none' && 'moved',
     table.sums.length > 0 && cell.hidden === undefined && 'heat', trouble && 'refused',
   ].filter(Boolean).join(' ');
   return (
