@@ -34,7 +34,7 @@ function answerOf<T>(answer: Answer): T | undefined {
   return answer.ok ? JSON.parse(answer.bytes) as T : undefined;
 }
 
-export type Outcome = {view: View; problems: Problem[]};
+export type Outcome = {view: View; problems: Problem[]; isRefused: boolean};
 
 // The last view that could be made stays while an edit is refused.
 let lastGood: View | undefined;
@@ -52,14 +52,14 @@ export const outcome = computed<Outcome | undefined>(() => {
   const answer = ask('view', more, now);
   if (answer.ok) {
     lastGood = JSON.parse(answer.bytes) as View;
-    return {view: lastGood, problems: lastGood.refused};
+    return {view: lastGood, problems: lastGood.refused, isRefused: false};
   }
   if (lastGood === undefined) {
     const bare = answerOf<View>(ask('view', {}, noEdits));
     if (bare === undefined) return undefined;
     lastGood = bare;
   }
-  return {view: lastGood, problems: answer.problems};
+  return {view: lastGood, problems: answer.problems, isRefused: true};
 });
 
 export const origin = computed<Origin | undefined>(() => {
@@ -92,8 +92,17 @@ function change(next: Edits): void {
   });
 }
 
-export function setNumber(place: string, text: string): void {
+// What the engine refuses is taken back at once, before anything is drawn; why is returned.
+export function setNumber(place: string, text: string): string | undefined {
+  const kept = history.peek(), compared = compares.peek();
   change(withNumber(edits.peek(), place, text));
+  const now = outcome.peek();
+  if (!now?.isRefused) return undefined;
+  batch(() => {
+    history.value = kept;
+    compares.value = compared;
+  });
+  return now.problems.map(({what}) => what).join('; ');
 }
 export function hideKey(key: number, isHidden: boolean): void {
   change(withHidden(edits.peek(), key, isHidden));
@@ -134,11 +143,6 @@ export function show(change: {[K in keyof Shown]?: Shown[K] | undefined}): void 
   shown.value = next as Shown;
 }
 
-// Whether this typed text would be accepted, and if not why.
-export function problemWith(place: string, text: string): string | undefined {
-  const answer = ask('view', {}, withNumber(edits.peek(), place, text));
-  return answer.ok ? undefined : answer.problems.map(({what}) => what).join('; ');
-}
 export function stepped(text: string, by: string): string | undefined {
   const answer = engine.call({call: 'step', text, by});
   return answerOf<{text: string}>(answer)?.text;

@@ -2,7 +2,7 @@
 import {signal} from '@preact/signals';
 
 import {isNumberText} from '../address';
-import {problemWith, setNumber, stepped} from '../store';
+import {setNumber, stepped} from '../store';
 
 export interface Editing {
   id: string;     // of the cell
@@ -25,13 +25,12 @@ function apply({id, place, was}: Editing, text: string): boolean {
     refused.value = null;
     return true;
   }
-  const why = text === '' ? 'nothing was typed' : problemWith(place, text);
+  const why = text === '' ? 'nothing was typed' : setNumber(place, text);
   if (why !== undefined) {
     refused.value = {id, why: `${why}; the old value ${was} stays`};
     return false;
   }
   refused.value = null;
-  setNumber(place, text);
   return true;
 }
 
