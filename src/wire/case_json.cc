@@ -3,72 +3,26 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "wire/json_tokens.h"
 
 namespace glasshead::wire {
 
-// Receives nlohmann's parse events. Returning false stops the parse.
+// Reads the tokens of a text into a tree.
 class JsonTreeBuilder {
  public:
-  using Json = nlohmann::json;
+  JsonTreeBuilder(std::string_view text, JsonTree& tree, std::vector<Problem>& problems)
+      : tokens_(text), tree_(tree), problems_(problems) {}
 
-  // `overflows`: the values, by node number, that an earlier attempt found too large for a double,
-  // with their text; this attempt reads a stand-in of the same length.
-  JsonTreeBuilder(JsonTree& tree, std::vector<std::pair<std::size_t, std::string>>& overflows,
-                  std::vector<Problem>& problems)
-      : tree_(tree), overflows_(overflows), problems_(problems) {}
-
-  bool has_new_overflow() const { return has_new_overflow_; }
-  std::size_t overflow_end() const { return overflow_end_; }
-
-  bool null() { return add(JsonKind::null, {}); }
-  bool boolean(bool value) { return add(JsonKind::boolean, value ? "true" : "false"); }
-  bool number_integer(Json::number_integer_t value) {
-    return add(JsonKind::number, fmt::format("{}", value));
-  }
-  bool number_unsigned(Json::number_unsigned_t value) {
-    return add(JsonKind::number, fmt::format("{}", value));
-  }
-  bool number_float(Json::number_float_t, const std::string& text) {
-    const std::size_t node = tree_.nodes_.size();
-    for (const auto& [at, original] : overflows_)
-      if (at == node) return add(JsonKind::number, original);
-    return add(JsonKind::number, text);
-  }
-  bool string(std::string& value) { return add(JsonKind::string, value); }
-  bool binary(Json::binary_t&) { return false; }  // no JSON text holds one
-  bool start_object(std::size_t) { return open(JsonKind::object); }
-  bool start_array(std::size_t) { return open(JsonKind::array); }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
-  bool key(std::string& name) {
-    stack_.back().key = name;
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string& token,
-                   const nlohmann::detail::exception& error) {
-    if (error.id == 406) {  // a number that overflows: the lexer stands right behind it
-      has_new_overflow_ = true;
-      overflow_end_ = position;
-      overflows_.emplace_back(tree_.nodes_.size(), token);
-      return false;
+  // False, with a problem, if the text is not JSON or exceeds a limit.
+  bool read() {
+    while (true) {
+      const JsonToken token = tokens_.next();
+      if (token.kind == JsonTokenKind::wrong)
+        return stop("not JSON: " + tokens_.where() + ": " + tokens_.what_is_wrong());
+      if (next_ == Next::nothing) return token.kind == JsonTokenKind::end || unexpected(token);
+      if (!take(token)) return false;
     }
-    std::string what = error.what();
-    const std::size_t id_end = what.find("] ");
-    if (id_end != std::string::npos) what.erase(0, id_end + 2);
-    // An invalid byte is shown by nlohmann as it stands; messages are valid UTF-8.
-    const bool is_ascii = std::all_of(what.begin(), what.end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-    if (!is_ascii) {
-      std::string shown;
-      for (const char c : what) {
-        const auto byte = static_cast<unsigned char>(c);
-        shown += byte < 0x80 ? std::string(1, c) : fmt::format("<{:02X}>", byte);
-      }
-      what = shown;
-    }
-    return stop("not JSON: " + what);
   }
 
  private:
@@ -77,6 +31,94 @@ class JsonTreeBuilder {
     std::uint32_t last = 0;  // the child added last; 0: none yet
     std::string key;         // of the member being read
   };
+
+  // What may come next.
+  enum class Next : std::uint8_t {
+    value,
+    value_or_end,
+    key,
+    key_or_end,
+    colon,
+    comma_or_end,
+    nothing
+  };
+
+  bool is_in_object() const { return tree_.nodes_[stack_.back().node].kind == JsonKind::object; }
+
+  bool take(const JsonToken& token) {
+    switch (next_) {
+      case Next::value:
+      case Next::value_or_end:
+        return take_value(token);
+      case Next::key:
+      case Next::key_or_end:
+        if (token.kind == JsonTokenKind::end_object && next_ == Next::key_or_end) return close();
+        if (token.kind != JsonTokenKind::string) return unexpected(token);
+        stack_.back().key = token.text;
+        next_ = Next::colon;
+        return true;
+      case Next::colon:
+        if (token.kind != JsonTokenKind::colon) return unexpected(token);
+        next_ = Next::value;
+        return true;
+      case Next::comma_or_end:
+        if (token.kind == JsonTokenKind::comma) {
+          next_ = is_in_object() ? Next::key : Next::value;
+          return true;
+        }
+        if (token.kind == (is_in_object() ? JsonTokenKind::end_object : JsonTokenKind::end_array))
+          return close();
+        return unexpected(token);
+      case Next::nothing:
+        break;
+    }
+    return unexpected(token);
+  }
+
+  bool take_value(const JsonToken& token) {
+    switch (token.kind) {
+      case JsonTokenKind::begin_object:
+        return open(JsonKind::object, Next::key_or_end);
+      case JsonTokenKind::begin_array:
+        return open(JsonKind::array, Next::value_or_end);
+      case JsonTokenKind::end_array:
+        return next_ == Next::value_or_end ? close() : unexpected(token);
+      case JsonTokenKind::string:
+        return add_whole(JsonKind::string, token.text);
+      case JsonTokenKind::number:
+        return add_whole(JsonKind::number, token.text == "-0" ? "0" : token.text);
+      case JsonTokenKind::literal_true:
+      case JsonTokenKind::literal_false:
+        return add_whole(JsonKind::boolean, token.text);
+      case JsonTokenKind::literal_null:
+        return add_whole(JsonKind::null, {});
+      default:
+        return unexpected(token);
+    }
+  }
+
+  bool unexpected(const JsonToken& token) {
+    const char* wanted = "a value";
+    if (next_ == Next::value_or_end) wanted = "a value or ]";
+    if (next_ == Next::key || next_ == Next::key_or_end) wanted = "a field's name in quotes";
+    if (next_ == Next::colon) wanted = "a colon";
+    if (next_ == Next::comma_or_end) wanted = is_in_object() ? "a comma or }" : "a comma or ]";
+    if (next_ == Next::nothing) wanted = "nothing more";
+    std::string found = "the end of the text";
+    if (token.kind == JsonTokenKind::string)
+      found = "the text \"" + excerpt(token.text) + "\"";
+    else if (token.kind != JsonTokenKind::end)
+      found = excerpt(token.text);
+    return stop("not JSON: " + tokens_.where() + ": " + found + " where " + wanted +
+                " should stand");
+  }
+
+  void value_is_read() { next_ = stack_.empty() ? Next::nothing : Next::comma_or_end; }
+
+  bool add_whole(JsonKind kind, std::string_view text) {
+    value_is_read();
+    return add(kind, text);
+  }
 
   // Where the value being read stands: "attention.mask[0]"; "case" for the whole.
   std::string path() const {
@@ -126,25 +168,26 @@ class JsonTreeBuilder {
     return true;
   }
 
-  bool open(JsonKind kind) {
+  bool open(JsonKind kind, Next next) {
     if (stack_.size() >= kMaxCaseDepth)
       return stop(fmt::format("nested more than {} deep", kMaxCaseDepth));
     if (!add(kind, {})) return false;
     stack_.push_back({static_cast<std::uint32_t>(tree_.nodes_.size() - 1), 0, {}});
+    next_ = next;
     return true;
   }
 
   bool close() {
     stack_.pop_back();
+    value_is_read();
     return true;
   }
 
+  JsonTokens tokens_;
   JsonTree& tree_;
-  std::vector<std::pair<std::size_t, std::string>>& overflows_;
   std::vector<Problem>& problems_;
   std::vector<Open> stack_;
-  bool has_new_overflow_ = false;
-  std::size_t overflow_end_ = 0;
+  Next next_ = Next::value;
 };
 
 std::optional<JsonTree> JsonTree::parse(std::string_view text, std::vector<Problem>& problems) {
@@ -153,30 +196,9 @@ std::optional<JsonTree> JsonTree::parse(std::string_view text, std::vector<Probl
                                             kMaxCaseBytes)});
     return std::nullopt;
   }
-  // nlohmann stops at a number that overflows. It is then replaced by a stand-in and the text read
-  // again, so that every such number is found; each costs a pass, hence the limit.
-  constexpr std::size_t kMaxOverflows = 32;
-  std::vector<std::pair<std::size_t, std::string>> overflows;
-  std::string copy;
-  while (true) {
-    JsonTree tree;
-    JsonTreeBuilder builder(tree, overflows, problems);
-    const std::string_view now = copy.empty() ? text : std::string_view(copy);
-    const bool is_read = nlohmann::json::sax_parse(
-        now.begin(), now.end(), &builder, nlohmann::json::input_format_t::json, /*strict=*/true,
-        /*ignore_comments=*/true);
-    if (is_read) return tree;
-    if (!builder.has_new_overflow()) return std::nullopt;
-    const std::size_t size = overflows.back().second.size();
-    const std::size_t end = builder.overflow_end();
-    if (overflows.size() > kMaxOverflows || size < 3 || end < size || end > text.size()) {
-      problems.push_back({"case", "too many numbers that no double can hold, the last one " +
-                                      excerpt(overflows.back().second)});
-      return std::nullopt;
-    }
-    if (copy.empty()) copy = text;
-    copy.replace(end - size, size, "0." + std::string(size - 2, '0'));
-  }
+  JsonTree tree;
+  if (!JsonTreeBuilder(text, tree, problems).read()) return std::nullopt;
+  return tree;
 }
 
 JsonKind JsonValue::kind() const { return tree_->nodes_[node_].kind; }

@@ -5,35 +5,12 @@
 
 #include "base/assert.h"
 #include "wire/decimal.h"
+#include "wire/utf8.h"
 
 namespace glasshead::wire {
 namespace {
 
 constexpr std::size_t kBufferSize = 8192;
-
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// The length of the UTF-8 character that text begins with: 0 if there is none. Overlong forms,
-// surrogates and numbers beyond U+10FFFF are none (Unicode 15, table 3-7).
-std::size_t utf8_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return 1;
-  std::size_t length = 0;
-  if (first >= 0xC2 && first <= 0xDF)
-    length = 2;
-  else if (first >= 0xE0 && first <= 0xEF)
-    length = 3;
-  else if (first >= 0xF0 && first <= 0xF4)
-    length = 4;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t n = 1; n < length; ++n) {
-    if (!is_continuation(text[n])) return 0;
-  }
-  const auto second = static_cast<unsigned char>(text[1]);
-  const bool is_outside = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-                          (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-  return is_outside ? 0 : length;
-}
 
 std::string escaped(char c) {
   switch (c) {

@@ -30,7 +30,7 @@ PROGRAMS_MAY_INCLUDE = {
 MAY_USE = {
     "base": {"sys", "asm"},  # only in cpu_features.cc: the processor is the operating system's to describe
     "kernels": set(), "core": {"fmt"}, "formats": {"fmt", "nlohmann"}, "nn": {"fmt"},
-    "wire": {"fmt", "nlohmann"}, "doctor": {"fmt", "nlohmann"}, "audit": set(),
+    "wire": {"fmt"}, "doctor": {"fmt"}, "audit": set(),
 }
 # Standard headers that break a promise: another machine's bits, output, or the WebAssembly build.
 FORBIDDEN_STD = {"iostream", "random", "regex", "thread", "mutex", "filesystem", "unordered_map",
