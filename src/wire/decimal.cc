@@ -150,11 +150,67 @@ bool shortest_quickly(double x, Decimal& result) {
   return false;
 }
 
+// a * b as high and low halves.
+struct Product {
+  std::uint64_t high, low;
+};
+Product multiply(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t kHalf = 0xFFFFFFFF;
+  const std::uint64_t low = (a & kHalf) * (b & kHalf), first = (a >> 32) * (b & kHalf),
+                      second = (a & kHalf) * (b >> 32);
+  const std::uint64_t middle = (low >> 32) + (first & kHalf) + (second & kHalf);
+  return {(a >> 32) * (b >> 32) + (first >> 32) + (second >> 32) + (middle >> 32),
+          middle << 32 | (low & kHalf)};
+}
+
+// x / 2^shift to nearest, ties to even; the quotient fits 64 bits.
+std::uint64_t divide_by_power_of_2(const Product& x, int shift) {
+  if (shift >= 128) return 0;                 // below a half: x < 2^117
+  std::uint64_t whole, rest, half, more = 0;  // rest and half are compared; more: below rest
+  if (shift <= 64) {
+    const bool is_whole_word = shift == 64;
+    whole = is_whole_word ? x.high : x.high << (64 - shift) | x.low >> shift;
+    rest = is_whole_word ? x.low : x.low & ((std::uint64_t{1} << shift) - 1);
+    half = std::uint64_t{1} << (shift - 1);
+  } else {
+    whole = x.high >> (shift - 64);
+    rest = x.high & ((std::uint64_t{1} << (shift - 64)) - 1);
+    half = std::uint64_t{1} << (shift - 65);
+    more = x.low;
+  }
+  const bool is_above = rest > half || (rest == half && more != 0);
+  const bool is_tie = rest == half && more == 0;
+  return whole + (is_above || (is_tie && whole % 2 == 1) ? 1 : 0);
+}
+
+// As fixed, for |x| 10^decimals < 10^18: the significand times 10^decimals fits 128 bits and is
+// rounded there, exactly. False: out of range.
+bool fixed_quickly(double x, int decimals, std::string& text) {
+  constexpr int kMostDecimals = 12;
+  if (decimals > kMostDecimals || !(std::fabs(x) * kPowersOfTen[decimals] < 1e18)) return false;
+  std::uint64_t units = 0;
+  if (x != 0) {
+    const Binary parts = binary_parts(std::fabs(x));
+    if (parts.exponent >= 0) return false;
+    units = divide_by_power_of_2(
+        multiply(parts.significand, static_cast<std::uint64_t>(kPowersOfTen[decimals])),
+        -parts.exponent);
+  }
+  text = std::to_string(units);
+  const auto places = static_cast<std::size_t>(decimals);
+  if (text.size() <= places) text.insert(0, places + 1 - text.size(), '0');
+  if (places > 0) text.insert(text.size() - places, 1, '.');
+  if (x < 0 && units != 0) text.insert(0, 1, '-');
+  return true;
+}
+
 }  // namespace
 
 std::string fixed(double x, int decimals) {
   GLASSHEAD_ASSERT(decimals >= 0);
   if (!std::isfinite(x)) return not_a_number(x);
+  std::string text;
+  if (fixed_quickly(x, decimals, text)) return text;
   const Decimal exact = exact_decimal(x);
   return written_out(rounded(exact, exact.point + decimals, Ties::to_even), decimals, x < 0);
 }

@@ -210,6 +210,46 @@ TEST(Decimal, fixed_agrees_with_integer_division) {
   }));
 }
 
+// The exact digits of x cut to `decimals` places, the last one rounded by what was cut off.
+std::string rounded_by_hand(double x, int decimals) {
+  constexpr int kAll = 1100;  // more than any double has
+  std::string exact = fixed(std::fabs(x), kAll);
+  const std::size_t keep = exact.size() - static_cast<std::size_t>(kAll - decimals);
+  const std::string rest = exact.substr(keep);
+  std::string digits = exact.substr(0, keep);
+  const bool is_tie = rest.find_last_not_of('0') == 0 && rest[0] == '5';
+  if (decimals == 0) digits.pop_back();  // the point
+  bool carries = is_tie ? (digits.back() - '0') % 2 == 1 : rest[0] >= '5';
+  for (std::size_t n = digits.size(); carries && n-- > 0;) {
+    if (digits[n] == '.') continue;
+    carries = digits[n] == '9';
+    digits[n] = carries ? '0' : static_cast<char>(digits[n] + 1);
+  }
+  if (carries) digits.insert(0, 1, '1');
+  const bool is_zero = digits.find_first_not_of("0.") == std::string::npos;
+  return (x < 0 && !is_zero ? "-" : "") + digits;
+}
+
+TEST(Decimal, few_decimals_are_all_of_them_rounded) {
+  EXPECT_EQ(rounded_by_hand(0.125, 2), "0.12");  // the test's own rounding
+  EXPECT_EQ(rounded_by_hand(-0.375, 2), "-0.38");
+  EXPECT_EQ(rounded_by_hand(99.99, 1), "100.0");
+  const auto check = [](double x) {
+    for (const int decimals : {0, 1, 2, 4, 7, 12})
+      RC_ASSERT(fixed(x, decimals) == rounded_by_hand(x, decimals));
+  };
+  EXPECT_TRUE(rc::check("any double", [&] {
+    const double x = std::bit_cast<double>(*rc::gen::arbitrary<std::uint64_t>());
+    if (std::isfinite(x)) check(x);
+  }));
+  EXPECT_TRUE(rc::check("of the sizes that are printed, ties among them", [&] {
+    const auto numerator =
+        *rc::gen::inRange<std::int64_t>(-(std::int64_t{1} << 53), std::int64_t{1} << 53);
+    check(std::ldexp(static_cast<double>(numerator >> *rc::gen::inRange(0, 50)),
+                     -*rc::gen::inRange(0, 130)));
+  }));
+}
+
 TEST(Decimal, a_locale_changes_nothing) {
   const char* before = std::setlocale(LC_ALL, nullptr);
   const std::string saved = before == nullptr ? "C" : before;
