@@ -26,7 +26,11 @@ function(glasshead_kernel_sets)
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     glasshead_add_isa(neon "")
   endif()
-  glasshead_add_isa(scalar "")
+  if(WASI)
+    glasshead_add_isa(scalar_f64 "")  # small: the module is downloaded, and a trace is f64
+  else()
+    glasshead_add_isa(scalar "")
+  endif()
 
   get_target_property(GLASSHEAD_SETS glasshead_kernels GLASSHEAD_SETS)
   set(generated ${PROJECT_BINARY_DIR}/generated)

@@ -27,6 +27,10 @@ struct FusedCall {
 
 // Checked before. Returns the rows without a key where options.empty_row asks for them.
 EmptyRows run_fused(const FusedCall& call, const Context& context);
+// In one compute type each, so that a program that computes in one alone may link its own function
+// in the other's place. No size of q is 0.
+EmptyRows run_fused_f32(const FusedCall& call, const Context& context);
+EmptyRows run_fused_f64(const FusedCall& call, const Context& context);
 
 // How a call is cut: for the driver, and for plan_attend to tell.
 struct FusedItem {
