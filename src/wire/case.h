@@ -42,19 +42,21 @@ struct Edit {
     std::vector<double> values;      // one number, or a whole row; or all of the matrix, `at` empty
     std::vector<std::string> texts;  // the values' digits as written; empty, or as many as values
     bool is_by_index = false;        // `at` holds indices alone, whatever the rows are called
+    bool operator==(const Set&) const = default;
   };
   std::vector<Set> set;
-  std::vector<std::string> hide;    // key labels or indices, hidden from every query
-  std::vector<index_t> hide_keys;   // the same by index alone, whatever the keys are called
-  std::optional<std::string> mask;  // "none", "causal", "window:L,R", "prefix:N", "padding:N",
-                                    // "rows:10/11" (1: may attend); replaces the case's mask.
-                                    // window: an empty side has no limit
+  std::vector<std::string> hide;       // key labels or indices, hidden from every query
+  std::vector<index_t> hide_keys;      // the same by index alone, whatever the keys are called
+  std::optional<std::string> mask;     // "none", "causal", "window:L,R", "prefix:N", "padding:N",
+                                       // "rows:10/11" (1: may attend); replaces the case's mask.
+                                       // window: an empty side has no limit
   std::optional<double> scale;         // replaces the case's scale
   std::optional<std::string> softmax;  // "none": see Case::has_softmax; "row": the default again
   std::optional<EmptyRow> empty_row;   // what a row with no allowed key does
   std::optional<index_t> d_k;          // of a case whose q, k, v are random
   std::optional<double> correlation;   // likewise
   bool untie = false;                  // unembed with a copy of E, then changed on its own as W_U
+  bool operator==(const Edit&) const = default;
   bool is_empty() const {
     return set.empty() && hide.empty() && hide_keys.empty() && !mask && !scale && !softmax &&
            !empty_row && !d_k && !correlation && !untie;

@@ -57,6 +57,10 @@ void check_case(const Case& c, CaseReader& read);
 // Whether edit_case would accept the edit; adds its problems. Random inputs are not made for it.
 bool check_edit(const Case& original, const Edit& edit, std::vector<Problem>& problems);
 
+// The labels an axis of an input goes by, counted from the last; null when it has none.
+const std::vector<std::string>* axis_labels(const Case& c, const std::string& tap,
+                                            std::size_t axes_from_last);
+
 // The mask that --mask and edits name: "none", "causal", "window:L,R", "prefix:N", "padding:N",
 // "rows:10/11", and several joined by "+": a pair is hidden if any hides it.
 std::optional<Mask> parse_mask_name(std::string_view text, std::string& why_not);

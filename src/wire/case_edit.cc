@@ -7,6 +7,22 @@
 #include "wire/case_random.h"
 
 namespace glasshead::wire {
+
+const std::vector<std::string>* axis_labels(const Case& c, const std::string& tap,
+                                            std::size_t axes_from_last) {
+  if (axes_from_last == 1) {
+    if (tap == "X" || tap == "q" || tap == "ids") return &c.query_labels;
+    if (tap == "context") return &c.context_labels;
+    if (tap == "k" || tap == "v") return &c.key_labels;
+    if (tap == "E") return &c.vocabulary;
+  }
+  if (axes_from_last == 0) {
+    if (tap == "W_U" || tap == "b_U") return &c.vocabulary;
+    if (tap == "X" || tap == "E") return &c.axis_names;
+  }
+  return nullptr;
+}
+
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -37,22 +53,6 @@ std::string set_name(const Edit::Set& set) {
   std::string name = "set " + excerpt(set.matrix);
   for (std::size_t n = 0; n < set.at.size(); ++n) name += (n == 0 ? "[" : ",") + excerpt(set.at[n]);
   return set.at.empty() ? name : name + "]";
-}
-
-// The labels an axis of an input goes by; null when it has none.
-const std::vector<std::string>* axis_labels(const Case& c, const std::string& tap,
-                                            std::size_t axes_from_last) {
-  if (axes_from_last == 1) {
-    if (tap == "X" || tap == "q" || tap == "ids") return &c.query_labels;
-    if (tap == "context") return &c.context_labels;
-    if (tap == "k" || tap == "v") return &c.key_labels;
-    if (tap == "E") return &c.vocabulary;
-  }
-  if (axes_from_last == 0) {
-    if (tap == "W_U" || tap == "b_U") return &c.vocabulary;
-    if (tap == "X" || tap == "E") return &c.axis_names;
-  }
-  return nullptr;
 }
 
 class Editor {
