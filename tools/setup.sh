@@ -11,6 +11,7 @@ packages=(
   clang-19 clang-format-19 clang-tidy-19 lld-19 llvm-19 libclang-rt-19-dev         # compilers and tools
   libgtest-dev librapidcheck-dev libsimde-dev                                       # test libraries
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 # WebAssembly
+  binaryen                                                                         # clang makes modules smaller with it
   nodejs python3 python3-mpmath groff-base                                         # tests of the module, the command, the man page
   npm chromium                                                                     # the workbench's page and its tests
   python3-dev python3-venv                                                         # the Python package

@@ -1,11 +1,10 @@
 // One entry for a page or any other host that speaks bytes: a request as JSON, an answer as the
 // bytes the command would print.
 //
-//   {"call":"trace","name":"three-tokens","case":"<the file's text>","format":"json"}
+//   Session session;
+//   call(R"({"call":"trace","name":"three-tokens","case":"<the file's text>"})", session)
 //
-// call: "trace" (format json, text, md, latex, html, svg, csv; "decimals", "mistake", "by_hand":
-// the command's options of these names), "sweep" ("sweep": "d_k=1..64"), "worksheet" ("seed",
-// "level"; format), and what a page asks while numbers are edited (page.h). trace takes an "edit":
+// What can be called stands in calls.h. Cases take an "edit":
 // {"set":[{"matrix":"X","at":[1,0],"to":"0.5"}],"hide":[2],"mask":"causal","scale":"0.5",
 // "empty_row":"zero"}, rows and keys by index, numbers as they were typed. Nothing falls back:
 // values of another kind or out of range and fields that a call does not have are refused. An
@@ -16,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "wasm/session.h"
+
 namespace glasshead::wasm {
 
 struct Answer {
@@ -23,6 +24,6 @@ struct Answer {
   std::string bytes;
 };
 
-Answer call(std::string_view request);
+Answer call(std::string_view request, Session& session);
 
 }  // namespace glasshead::wasm

@@ -18,6 +18,7 @@ struct Bytes {
   const char* data = nullptr;
 };
 
+glasshead::wasm::Session session;
 glasshead::wasm::Answer answer;
 Bytes shown;
 
@@ -29,7 +30,7 @@ GLASSHEAD_EXPORT(gh_alloc) void* gh_alloc(std::size_t size) { return std::malloc
 GLASSHEAD_EXPORT(gh_free) void gh_free(void* data) { std::free(data); }
 
 GLASSHEAD_EXPORT(gh_call) int gh_call(const char* request, std::size_t size) {
-  answer = glasshead::wasm::call({request, size});
+  answer = glasshead::wasm::call({request, size}, session);
   shown = {static_cast<std::uint32_t>(answer.bytes.size()), answer.bytes.data()};
   return answer.is_ok ? 1 : 0;
 }

@@ -1,23 +1,40 @@
 #include "wasm/request.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
+#include <string_view>
 
 #include "wire/case_reader.h"
 
 namespace glasshead::wasm {
+namespace {
 
-const Json* Request::find(const char* key) {
+using wire::JsonKind;
+using wire::JsonValue;
+
+// A whole number as JSON writes one, kept within what index_t holds: "2.0" and "1e3" are none.
+std::optional<index_t> whole_number(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  if (is_negative) text.remove_prefix(1);
+  constexpr index_t kMost = index_t{1} << 62;
+  index_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value > kMost / 10 ? kMost : 10 * value + (c - '0');
+  }
+  return is_negative ? -value : value;
+}
+
+}  // namespace
+
+JsonValue Request::find(const char* key) {
   asked_.emplace_back(key);
-  const auto found = json_.find(key);
-  return found == json_.end() ? nullptr : &*found;
+  return json_.find(key);
 }
 
 std::optional<std::string> Request::text(const char* key) {
-  const Json* found = find(key);
-  if (found == nullptr) return std::nullopt;
-  if (found->is_string()) return found->get<std::string>();
+  const JsonValue found = find(key);
+  if (!found) return std::nullopt;
+  if (found.is(JsonKind::string)) return std::string(found.text());
   problem(key, "not a text");
   return std::nullopt;
 }
@@ -27,64 +44,68 @@ std::string Request::text(const char* key, const char* otherwise) {
 }
 
 index_t Request::integer(const char* key, index_t otherwise, index_t least, index_t most) {
-  const Json* found = find(key);
-  if (found == nullptr) return otherwise;
-  const bool is_beyond =
-      found->is_number_unsigned() && found->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  if (!found->is_number_integer()) {
+  const JsonValue found = find(key);
+  if (!found) return otherwise;
+  std::optional<index_t> value;
+  if (found.is(JsonKind::number)) value = whole_number(found.text());
+  if (!value)
     problem(key, "not a whole number");
-  } else if (is_beyond || found->get<index_t>() < least || found->get<index_t>() > most) {
-    problem(key, found->dump() + "; " + std::to_string(least) + " to " + std::to_string(most) +
-                     " are possible");
-  } else {
-    return found->get<index_t>();
-  }
+  else if (*value < least || *value > most)
+    problem(key, wire::excerpt(found.text()) + "; " + std::to_string(least) + " to " +
+                     std::to_string(most) + " are possible");
+  else
+    return *value;
   return otherwise;
 }
 
 std::vector<index_t> Request::integers(const char* key) {
   std::vector<index_t> numbers;
-  const Json* found = list(key);
-  if (found == nullptr) return numbers;
-  for (const Json& entry : *found) {
-    const bool is_index =
-        entry.is_number_unsigned() &&
-        entry.get<std::uint64_t>() <= static_cast<std::uint64_t>(wire::kMostExtent);
-    if (!is_index) {
+  const JsonValue found = list(key);
+  if (!found) return numbers;
+  for (JsonValue entry = found.first(); entry; entry = entry.next()) {
+    std::optional<index_t> value;
+    if (entry.is(JsonKind::number)) value = whole_number(entry.text());
+    if (!value || *value < 0 || *value > wire::kMostExtent) {
       problem(key, "not a list of numbers counted from 0");
       return {};
     }
-    numbers.push_back(entry.get<index_t>());
+    numbers.push_back(*value);
   }
   return numbers;
 }
 
-const Json* Request::object(const char* key) {
-  const Json* found = find(key);
-  if (found == nullptr || found->is_object()) return found;
+JsonValue Request::object(const char* key) {
+  const JsonValue found = find(key);
+  if (!found || found.is(JsonKind::object)) return found;
   problem(key, "not an object");
-  return nullptr;
+  return {};
 }
 
-const Json* Request::list(const char* key) {
-  const Json* found = find(key);
-  if (found == nullptr || found->is_array()) return found;
+JsonValue Request::list(const char* key) {
+  const JsonValue found = find(key);
+  if (!found || found.is(JsonKind::array)) return found;
   problem(key, "not a list");
-  return nullptr;
+  return {};
 }
 
 void Request::refuse_others() {
-  for (const auto& [key, value] : json_.items()) {
-    if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
-      problem(key.c_str(), "no such field in this call");
+  std::vector<std::string> seen;
+  for (JsonValue field = json_.first(); field; field = field.next()) {
+    std::string key(field.key());
+    const auto is_in = [&key](const std::vector<std::string>& keys) {
+      return std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
+    if (!is_in(asked_)) problem(key, "no such field in this call");
+    if (is_in(seen)) problem(key, "given twice");
+    seen.push_back(std::move(key));
   }
 }
 
 namespace {
 
-std::optional<wire::Edit::Set> read_set(const Json& json, const std::string& path,
+std::optional<wire::Edit::Set> read_set(JsonValue json, const std::string& path,
                                         Problems& problems) {
-  if (!json.is_object()) {
+  if (!json.is(JsonKind::object)) {
     problems.push_back({path, "not an object"});
     return std::nullopt;
   }
@@ -109,12 +130,12 @@ std::optional<wire::Edit::Set> read_set(const Json& json, const std::string& pat
 
 }  // namespace
 
-wire::Edit read_edit(const Json* json, const std::string& path, Problems& problems) {
+wire::Edit read_edit(JsonValue json, const std::string& path, Problems& problems) {
   wire::Edit edit;
-  if (json == nullptr) return edit;
-  Request fields(*json, problems, path);
-  if (const Json* list = fields.list("set")) {
-    for (const Json& entry : *list)
+  if (!json) return edit;
+  Request fields(json, problems, path);
+  if (const JsonValue list = fields.list("set")) {
+    for (JsonValue entry = list.first(); entry; entry = entry.next())
       if (auto set = read_set(entry, fields.at("set"), problems))
         edit.set.push_back(std::move(*set));
   }
@@ -132,20 +153,6 @@ wire::Edit read_edit(const Json* json, const std::string& path, Problems& proble
   }
   fields.refuse_others();
   return edit;
-}
-
-std::optional<ReadCase> read_case(Request& request) {
-  Problems& problems = request.problems();
-  const std::string text = request.text("case", ""), name = request.text("name", "case");
-  const wire::Edit edit = read_edit(request.object("edit"), "edit", problems);
-  request.refuse_others();
-  if (!problems.empty()) return std::nullopt;
-  std::optional<wire::Case> original = wire::parse_case(text, name, problems);
-  if (!original || !problems.empty()) return std::nullopt;
-  if (edit.is_empty()) return ReadCase{*original, *original};
-  std::optional<wire::Case> edited = wire::edit_case(*original, edit, problems);
-  if (!edited || !problems.empty()) return std::nullopt;
-  return ReadCase{std::move(*original), std::move(*edited)};
 }
 
 }  // namespace glasshead::wasm

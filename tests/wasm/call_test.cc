@@ -2,11 +2,18 @@
 #include "wasm/call.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 namespace glasshead::wasm {
 namespace {
+
+// Each with nothing kept from calls before.
+Answer call(const std::string& request) {
+  Session session;
+  return wasm::call(request, session);
+}
 
 void expect_refused(const std::string& request, const std::string& where) {
   const Answer answer = call(request);
@@ -48,15 +55,17 @@ TEST(Call, a_field_that_the_call_does_not_have_is_refused) {
   expect_refused(trace_with(R"("decimal":2)"), "decimal");
   expect_refused(R"({"call":"sweep","sweep":"d_k=1..4","seed":1})", "seed");
   expect_refused(R"({"call":"worksheet","by_hand":2})", "by_hand");
+  expect_refused(R"({"call":"worksheet","level":1,"level":2})", "level");  // or gives twice
 }
 
 // A page's calls, on two tokens with no weights: q = k = v = X.
+std::string two_tokens(const std::string& name, const std::string& more) {
+  return R"({"call":")" + name +
+         R"(","name":"two","case":"{\"schema\":\"glasshead.case/1\",\"tokens\":[\"1\",\"0\"],\"X\":[[1,0],[0,1]],\"attention\":{}}")" +
+         more + "}";
+}
 std::string ask(const std::string& name, const std::string& more) {
-  const Answer answer = call(
-      R"({"call":")" + name +
-      R"(","name":"two","case":"{\"schema\":\"glasshead.case/1\",\"tokens\":[\"1\",\"0\"],\"X\":[[1,0],[0,1]],\"attention\":{}}")" +
-      more + "}");
-  return answer.bytes;
+  return call(two_tokens(name, more)).bytes;
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -100,6 +109,48 @@ TEST(Call, a_view_marks_what_moved) {
       << answer;
   EXPECT_TRUE(has(answer, R"("text":"0","id":"cell-scores-0-1","exact":"0"})"));
   EXPECT_TRUE(has(answer, R"("moved":{"moved":7,"of":16,)")) << answer;
+}
+
+std::string without_serial(std::string answer) {
+  const std::size_t at = answer.find("\"serial\":");
+  return at == std::string::npos ? answer : answer.erase(at, answer.find(',', at) + 1 - at);
+}
+
+TEST(Call, what_a_session_keeps_changes_no_answer) {
+  const std::string one = R"(,"edit":{"set":[{"matrix":"X","at":[1,1],"to":"2"}]})",
+                    other = R"(,"edit":{"mask":"causal"})", none = R"(,"edit":{})",
+                    refused = R"(,"edit":{"mask":"rows:00/11"})";
+  std::vector<std::string> requests;
+  for (const std::string& edit : {one, none, other, one, refused, other, none})
+    for (const std::string& request :
+         {two_tokens("view", edit + R"(,"before":{})"), two_tokens("why", edit + R"(,"query":1)"),
+          two_tokens("origin", edit + R"(,"tap":"q","row":1,"column":0)"),
+          two_tokens("trace", edit), two_tokens("view", edit + R"(,"by_hand":2)"),
+          two_tokens("view", edit + R"(,"decimals":2,"before":{"mask":"causal"})")})
+      requests.push_back(request);
+  Session session;
+  for (const std::string& request : requests) {
+    const Answer kept = wasm::call(request, session), fresh = call(request);
+    EXPECT_EQ(kept.is_ok, fresh.is_ok) << request;
+    EXPECT_EQ(without_serial(kept.bytes), without_serial(fresh.bytes)) << request;
+  }
+}
+
+TEST(Call, a_view_since_the_last_one_holds_what_changed_alone) {
+  Session session;
+  const auto view = [&](const std::string& more) {
+    return wasm::call(two_tokens("view", more), session).bytes;
+  };
+  EXPECT_TRUE(has(view(""), R"("serial":1)"));
+  const std::string changed =
+      view(R"(,"since":1,"edit":{"set":[{"matrix":"X","at":[1,1],"to":"2"}]})");
+  EXPECT_TRUE(has(changed, R"("since":1,"serial":2)")) << changed;
+  // X, q, k, v and scores have one number that is another, at row 1 and column 1.
+  EXPECT_TRUE(has(changed, R"({"cells":[[1,1,{"text":"2","exact":"2"}]],)"));
+  EXPECT_TRUE(has(changed, R"({"cells":[[1,1,{"text":"4","exact":"4"}]],)"));
+  EXPECT_FALSE(has(changed, R"("mask")"));
+  EXPECT_FALSE(has(view(R"(,"since":1)"), R"("since")"));  // not the last
+  EXPECT_FALSE(has(view(R"(,"since":3,"edit":{"mask":"rows:00/11"})"), R"("since")"));
 }
 
 TEST(Call, a_view_of_a_row_without_keys_ends_at_the_mask_and_names_the_row) {

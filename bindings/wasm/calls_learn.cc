@@ -1,0 +1,11 @@
+#include "wasm/calls.h"
+
+namespace glasshead::wasm {
+
+std::span<const NamedCall> calls() {
+  static constexpr NamedCall kCalls[] = {{"view", view},     {"why", why},     {"origin", origin},
+                                         {"derive", derive}, {"grade", grade}, {"step", step}};
+  return kCalls;
+}
+
+}  // namespace glasshead::wasm
