@@ -3,8 +3,9 @@
 # The engine comes from make wasm, the command that its bytes are compared with from make build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-module=build/wasm/bin/glasshead.wasm
-[ -f "$module" ] || { echo "web.sh: $module is missing (make wasm)" >&2; exit 1; }
+for module in learn glasshead; do
+  [ -f "build/wasm/bin/$module.wasm" ] || { echo "web.sh: build/wasm/bin/$module.wasm is missing (make wasm)" >&2; exit 1; }
+done
 
 # npm ci starts from nothing, so only when the pinned versions changed.
 if ! cmp -s web/package-lock.json web/node_modules/.installed; then
@@ -18,4 +19,4 @@ command=${GLASSHEAD:-build/release/bin/glasshead}
 [ -x "$command" ] || { echo "web.sh: $command is missing (make build)" >&2; exit 1; }
 export GLASSHEAD=$(realpath "$command")
 (cd web && npx --no-install vitest run)
-node --test --test-concurrency=1 tests/web/
+node --test --test-concurrency=1 tests/web/*.test.mjs

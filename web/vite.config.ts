@@ -3,10 +3,11 @@ import {defineConfig} from 'vitest/config';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 
-// The engine comes from its own build (make wasm); nothing else is fetched by the page.
+// The engine comes from its own build (make wasm): learn.wasm for the page as it opens, glasshead.wasm for pages that
+// ask for everything. Nothing else is fetched.
 export default defineConfig({
   base: './',
-  resolve: {alias: [{find: /^engine\.wasm/, replacement: path('../build/wasm/bin/glasshead.wasm')}]},
+  resolve: {alias: [{find: /^(learn|glasshead)\.wasm/, replacement: path('../build/wasm/bin/$1.wasm')}]},
   server: {fs: {allow: [path('..')]}},
   build: {
     outDir: path('../build/web'),

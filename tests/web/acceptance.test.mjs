@@ -161,6 +161,80 @@ test('a focused cell outlines what it came from and what it feeds, and says why'
   quiet(page);
 });
 
+test('a score is made again from its products, an output from weights and values', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator(id('cell-scores-2-2')).focus();
+  assert.deepEqual(await page.locator(id('derived')).allTextContents(), ['1·1 + 1·1 = 2']);
+  assert.equal(await page.locator(id('why-term-1')).getAttribute('data-exact'), '1');
+  await page.locator(id('cell-out-0-0')).focus();
+  assert.match(await page.locator(id('why-term-C')).textContent(), /^0\.4011·1 = 0\.4011$/);
+  await page.locator(id('cell-exp-0-1')).focus();
+  assert.deepEqual(await page.locator(id('derived')).allTextContents(), ['exp(0 − 0.7071) = 0.4931']);
+  quiet(page);
+});
+
+test('a slider moves the chosen number in steps of 0.1; undo takes all of it back', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator(id('cell-X-1-0')).focus();
+  const slide = (to) => page.locator(id('slider')).evaluate((input, value) => {
+    input.value = value;
+    input.dispatchEvent(new Event('input', {bubbles: true}));
+  }, String(to));
+  for (const to of [21, 22, 23]) await slide(to);
+  assert.equal(await shownText(page, 'cell-X-1-0'), '0.3');
+  assert.match(page.url(), /e=X\.1\.0:0\.3/);
+  await page.locator(id('undo')).click();
+  assert.equal(await shownText(page, 'cell-X-1-0'), '0');
+  quiet(page);
+});
+
+test('the sentences of a lesson hold, and can be looked at', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator(id('claims-open')).click();
+  await page.locator(id('claim-0')).waitFor();
+  const holds = await page.locator('[data-testid^="claim-"][data-holds]').evaluateAll((all) => all.map((one) => one.dataset.holds));
+  assert.ok(holds.length > 10 && holds.every((one) => one === 'true'), String(holds));
+  const turned = page.locator('[data-testid^="claim-look-"]', {has: page.locator('text=look')}).and(page.locator('[aria-label*="turned by 90°"]'));
+  await turned.first().click();
+  assert.match(page.url(), /e=W_K\.0\.0:0,W_K\.0\.1:-1,/);
+  assert.equal(await exact(page, 'cell-scores-0-0'), '0');
+  quiet(page);
+});
+
+test('tokens the other way round: the outputs move along, but not under a causal mask', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator(id('shuffle')).click();
+  const words = page.locator(id('shuffle-words'));
+  await words.waitFor();
+  assert.equal(await words.getAttribute('data-moves-along'), 'true');
+  assert.match(await words.textContent(), /Largest difference 0\./);
+  await page.goto(`${server.origin}/#/learn/three-tokens-causal?v=1`);
+  await page.locator('main[data-case="three-tokens-causal"]').waitFor();
+  await page.locator(id('shuffle')).click();
+  await words.waitFor();
+  assert.equal(await words.getAttribute('data-moves-along'), 'false');
+  assert.deepEqual(await texts(page, ['cell-out-1-0', 'cell-out-1-1']), ['0.5000', '1']);
+  quiet(page);
+});
+
+test('the fused path agrees, and the sweep is drawn, by the part of the engine that is loaded then', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator(id('check-fused')).click();
+  assert.match(await page.locator(id('check-fused-path')).textContent(), /fused path agrees ✓/);
+  await page.locator(id('sweep')).click();
+  await page.locator(id('sweep-plot')).waitFor({timeout: 180_000});
+  assert.ok(await page.locator(id('sweep-plot')).evaluate((image) => image.decode().then(() => image.naturalWidth > 100)));
+  quiet(page);
+});
+
+test('the case as a command, as it is edited', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens?v=1&e=X.1.0:1&mask=causal');
+  await page.locator(id('copy')).click();
+  await page.locator(id('copy-command')).click();
+  assert.equal(await page.locator(id('copied')).textContent(), "glasshead trace three-tokens --set 'X[B,0]=1' --mask causal");
+  quiet(page);
+});
+
 test('by hand with two decimals, beside the exact numbers', async () => {
   const page = await open(browser, server, '#/learn/cat-chases-mouse');
   await page.locator(id('arith-mode')).selectOption('hand2');

@@ -99,6 +99,7 @@ export interface Mistake {
 }
 
 export interface View {
+  serial: number;
   inputs: string[];
   from: string;
   ours: string[];
@@ -112,7 +113,6 @@ export interface View {
   mask: {kind: string; rows: string[][]} | null;
   scale: {words: string; exact: string} | null;
   steps: {tap: string; op: string; formula: string; sentence: string}[];
-  mistake?: Mistake;
 }
 
 export interface Origin {
@@ -124,10 +124,28 @@ export interface Explained {
   rows: {head?: number; query: number; label: string; keys: {key: number; line: string}[]}[];
 }
 
+export interface Derived {
+  formula: string;
+  sentence: string;
+  lines: string[];
+  terms: {label: string; left: string; right: string; product: string; running: string; exact: string; share: string}[];
+}
+
 export interface Graded {
   cells: {id: string; ticked: boolean; moved: boolean; right: boolean}[];
   right: boolean;
   words: string;
   answer: string;
   why: string[];
+}
+
+export interface Claims {
+  claims: {says: string; holds: boolean; found: string; cell: string; edit?: EngineEdit}[];
+}
+
+export interface Shuffled {
+  edit: EngineEdit;
+  moves_along: boolean;
+  difference: string;
+  words: string;
 }

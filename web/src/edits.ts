@@ -87,6 +87,11 @@ export function edited(history: History, now: Edits): History {
   return {past: [...history.past, history.now], now, future: [], before: history.now};
 }
 
+// One more step of a change that is being made: undo takes back all of it at once.
+export function continued(history: History, now: Edits): History {
+  return areSame(history.now, now) ? history : {...history, now, future: []};
+}
+
 export function undone({past, now, future, before}: History): History {
   const last = past.at(-1);
   if (!last) return {past, now, future, before};

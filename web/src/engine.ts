@@ -84,9 +84,3 @@ function afterTrap(engine: Exports, failure: number, error: Error): Problem[] {
                    : `stopped (${error.message}); your edits are kept`,
   }];
 }
-
-export async function loadEngine(url: string): Promise<Engine> {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
-  return new Engine(await WebAssembly.compile(await response.arrayBuffer()));
-}

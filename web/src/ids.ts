@@ -21,6 +21,14 @@ export function cellPlace(id: string): CellPlace | undefined {
 export function selOf({tap, head, row, column}: CellPlace): string {
   return `${tap}${head < 0 ? '' : `.h${head}`}.${row}.${column}`;
 }
+export function placeOfSel(sel: string): CellPlace | undefined {
+  const found = /^(.*?)(?:\.h(\d+))?\.(\d+)\.(\d+)$/.exec(sel);
+  if (!found) return undefined;
+  return {
+    tap: found[1]!, head: found[2] === undefined ? -1 : Number(found[2]), row: Number(found[3]),
+    column: Number(found[4]),
+  };
+}
 export function idOfSel(sel: string): string | undefined {
   const found = /^(.*?)(?:\.(h\d+))?\.(\d+)\.(\d+)$/.exec(sel);
   if (!found) return undefined;

@@ -1,8 +1,17 @@
 // The cases by lesson, and their texts. A case is read by the engine; here it is only carried.
+import {embeddedCase} from './embedded';
+
 const files = import.meta.glob('../../cases/*.json', {query: '?raw', import: 'default', eager: true});
 
 const texts = new Map(Object.entries(files as Record<string, string>)
     .map(([path, text]) => [path.replace(/^.*\/(.*)\.json$/, '$1'), text]));
+
+if (embeddedCase) texts.set(embeddedCase.name, embeddedCase.text);
+
+// Cases of the server's come before bundled ones of the same name.
+export function addCases(cases: readonly (readonly [name: string, text: string])[]): void {
+  for (const [name, text] of cases) texts.set(name, text);
+}
 
 export const caseNames = (): string[] => [...texts.keys()].sort();
 export const caseText = (name: string): string | undefined => texts.get(name);
@@ -12,7 +21,7 @@ export interface Lesson {
   cases: string[];
 }
 
-export const firstCase = 'three-tokens';
+export const firstCase = embeddedCase?.name ?? 'three-tokens';
 
 const kLessons: Lesson[] = [
   {title: 'Three tokens', cases: ['three-tokens', 'three-tokens-causal', 'three-tokens-dk4', 'three-tokens-dk8', 'separating', 'separating-causal']},

@@ -1,8 +1,12 @@
 import {render} from 'preact';
 
-import engineUrl from 'engine.wasm?url';
+import engineUrl from 'learn.wasm?url';
 
-import {loadEngine} from './engine';
+import {embeddedCase, hasEmbeddedModule} from './embedded';
+import {haveEverything} from './everything';
+import {addCases} from './lessons';
+import {loadEngine} from './load';
+import {serverCases, withoutToken} from './server';
 import {start} from './store';
 import {App} from './ui/app';
 import {EngineTrouble} from './ui/banner';
@@ -18,7 +22,10 @@ async function begin(): Promise<void> {
     render(<EngineTrouble why={String(error)} />, page);
     return;
   }
-  start(engine);
+  if (hasEmbeddedModule()) haveEverything(engine);
+  const fragment = withoutToken(location.hash || (embeddedCase?.start ?? ''));
+  addCases(await serverCases());
+  start(engine, fragment);
   page.replaceChildren();
   render(<App />, page);
 }

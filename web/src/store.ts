@@ -5,11 +5,14 @@ import {batch, computed, effect, signal} from '@preact/signals';
 import {type Address, format, parse, type Shown} from './address';
 import type {EngineEdit, Origin, View} from './answers';
 import {
-  areSame, edited, type Edits, type History, isEdited, noEdits, redone, startHistory, toEngine,
+  areSame, continued, edited, type Edits, type History, isEdited, noEdits, redone, startHistory, toEngine,
   undone, withChoice, withHidden, withNumber,
 } from './edits';
 import type {Answer, Engine, Problem} from './engine';
+import {callEverything} from './everything';
+import {placeOfSel} from './ids';
 import {caseText, firstCase} from './lessons';
+import {type Change, isChange, merged} from './merge';
 
 let engine: Engine;
 
@@ -25,10 +28,13 @@ let unknown: Address['unknown'] = [];
 
 export const edits = computed(() => history.value.now);
 
-function ask(call: string, more: object = {}, of: Edits = edits.peek()): Answer {
+function request(call: string, more: object, of: Edits): object {
   const name = caseName.peek();
-  return engine.call({call, name, case: caseText(name) ?? '', edit: toEngine(of), ...more});
+  return {call, name, case: caseText(name) ?? '', edit: toEngine(of), ...more};
 }
+
+const ask = (call: string, more: object = {}, of: Edits = edits.peek()): Answer =>
+  engine.call(request(call, more, of));
 
 function answerOf<T>(answer: Answer): T | undefined {
   return answer.ok ? JSON.parse(answer.bytes) as T : undefined;
@@ -41,17 +47,18 @@ let lastGood: View | undefined;
 let lastCase = '';
 
 export const outcome = computed<Outcome | undefined>(() => {
-  const name = caseName.value, {now, before} = history.value, {hand, mistake} = shown.value;
+  const name = caseName.value, {now, before} = history.value, {hand} = shown.value;
   const compared = compares.value === 'baseline' ? baseline.value : before;
   if (name !== lastCase) lastGood = undefined;
   lastCase = name;
-  const more: {by_hand?: number; mistake?: string; before?: EngineEdit} = {};
+  const more: {by_hand?: number; before?: EngineEdit; since?: number} = {};
   if (hand !== undefined) more.by_hand = hand;
-  if (mistake !== undefined) more.mistake = mistake;
   if (!areSame(compared, now)) more.before = toEngine(compared);
+  if (lastGood !== undefined) more.since = lastGood.serial;
   const answer = ask('view', more, now);
   if (answer.ok) {
-    lastGood = JSON.parse(answer.bytes) as View;
+    const said = JSON.parse(answer.bytes) as View | Change;
+    lastGood = isChange(said) ? merged(lastGood!, said) : said;
     return {view: lastGood, problems: lastGood.refused, isRefused: false};
   }
   if (lastGood === undefined) {
@@ -63,27 +70,28 @@ export const outcome = computed<Outcome | undefined>(() => {
 });
 
 export const origin = computed<Origin | undefined>(() => {
-  const sel = shown.value.sel;
-  const found = /^(.*?)(?:\.h(\d+))?\.(\d+)\.(\d+)$/.exec(sel ?? '');
+  const place = placeOfSel(shown.value.sel ?? '');
   void history.value;
-  if (!found) return undefined;
-  return answerOf<Origin>(ask('origin', {
-    tap: found[1], head: found[2] === undefined ? -1 : Number(found[2]), row: Number(found[3]),
-    column: Number(found[4]),
-  }));
+  return place && answerOf<Origin>(ask('origin', place));
 });
 
 export const askEngine = <T>(call: string, more: object = {}): T | undefined =>
   answerOf<T>(ask(call, more));
 
-// The command's bytes.
-export const exported = (formatName: string): Answer => {
+// What is shown beside the case: a mistake, or by hand.
+function shownBeside(): {mistake?: string; by_hand?: number} {
   const {mistake, hand} = shown.peek();
-  const more: {format: string; mistake?: string; by_hand?: number} = {format: formatName};
-  if (mistake !== undefined) more.mistake = mistake;
-  else if (hand !== undefined) more.by_hand = hand;
-  return ask('trace', more);
-};
+  if (mistake !== undefined) return {mistake};
+  return hand === undefined ? {} : {by_hand: hand};
+}
+
+// What takes the engine's larger part, which may have to be loaded first.
+export const askMore = (call: string, more: object = {}): Promise<Answer> =>
+  callEverything(request(call, more, edits.peek()));
+
+// The command's bytes.
+export const exported = (format: string) => askMore('trace', {format, ...shownBeside()});
+export const asCode = (language: string) => askMore('copy', {as: language, ...shownBeside()});
 
 function change(next: Edits): void {
   batch(() => {
@@ -103,6 +111,10 @@ export function setNumber(place: string, text: string): string | undefined {
     compares.value = compared;
   });
   return now.problems.map(({what}) => what).join('; ');
+}
+// The same while a slider moves: all its steps are one change.
+export function slideNumber(place: string, text: string): void {
+  history.value = continued(history.peek(), withNumber(edits.peek(), place, text));
 }
 export function hideKey(key: number, isHidden: boolean): void {
   change(withHidden(edits.peek(), key, isHidden));
@@ -177,20 +189,32 @@ export function open(fragment: string): void {
     history.value = startHistory(isKnown ? soundPart(read.edits, wrong) : noEdits);
     baseline.value = noEdits;
     compares.value = 'baseline';
-    const {mistake, ...rest} = read.shown;
-    const isMistake = mistake !== undefined && ask('view', {mistake}).ok;
-    if (mistake !== undefined && !isMistake) wrong.push(`mistake=${mistake}`);
-    shown.value = isMistake ? read.shown : rest;
+    shown.value = read.shown;
     linkTrouble.value = wrong;
   });
 }
 
-export function start(loaded: Engine): void {
+// An address of the page in the browser's. In a frame without an address of its own it can't be
+// written, and the page works without.
+function write(fragment: string, how: 'pushState' | 'replaceState'): void {
+  try {
+    window.history[how](null, '', location.href.split('#')[0] + fragment);
+  } catch {
+    // stays as it is
+  }
+}
+
+// A link within the page.
+export function go(fragment: string): void {
+  write(fragment, 'pushState');
+  open(fragment);
+}
+
+export function start(loaded: Engine, fragment: string): void {
   engine = loaded;
-  open(location.hash);
+  open(fragment);
   effect(() => {
-    const fragment = address.value;
-    if (fragment !== location.hash) window.history.replaceState(null, '', fragment);
+    if (address.value !== location.hash) write(address.value, 'replaceState');
   });
   window.addEventListener('hashchange', () => {
     if (location.hash !== address.peek()) open(location.hash);

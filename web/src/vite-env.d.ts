@@ -1,5 +1,5 @@
 /// <reference types="vite/client" />
-declare module 'engine.wasm?url' {
+declare module '*.wasm?url' {
   const url: string;
   export default url;
 }

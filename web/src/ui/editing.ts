@@ -1,56 +1,95 @@
 // The one cell that is being typed into.
-import {signal} from '@preact/signals';
-
 import {isNumberText} from '../address';
 import {setNumber, stepped} from '../store';
 
-export interface Editing {
-  id: string;     // of the cell
+interface Typing {
+  cell: HTMLTableCellElement;
+  input: HTMLInputElement;
   place: string;  // among the edits
-  text: string;
   was: string;    // what Esc brings back
 }
 
-export const editing = signal<Editing | null>(null);
-export const refused = signal<{id: string; why: string} | null>(null);
+let typing: Typing | undefined;
 
-export function beginEditing(id: string, place: string, text: string, typed?: string): void {
-  refused.value = null;
-  editing.value = {id, place, text: typed ?? text, was: text};
+// Says beside the cell why what was typed was not taken; drawing the cell anew ends it.
+function refuse(cell: HTMLTableCellElement, why: string | undefined): void {
+  cell.querySelector('.why-refused')?.remove();
+  if (why === undefined) {
+    cell.removeAttribute('aria-invalid');
+    return;
+  }
+  cell.setAttribute('aria-invalid', 'true');
+  const said = document.createElement('small');
+  said.className = 'why-refused';
+  said.setAttribute('role', 'alert');
+  said.textContent = why;
+  cell.append(said);
 }
 
 // Text that isn't a number keeps the old value, marks the cell and says why.
-function apply({id, place, was}: Editing, text: string): boolean {
-  if (text === was) {
-    refused.value = null;
-    return true;
-  }
+function apply({cell, place, was}: Typing, text: string): boolean {
+  refuse(cell, undefined);
+  if (text === was) return true;
   const why = text === '' ? 'nothing was typed' : setNumber(place, text);
-  if (why !== undefined) {
-    refused.value = {id, why: `${why}; the old value ${was} stays`};
-    return false;
-  }
-  refused.value = null;
-  return true;
+  if (why !== undefined) refuse(cell, `${why}; the old value ${was} stays`);
+  return why === undefined;
 }
 
-export function commitEditing(): void {
-  const now = editing.peek();
-  if (!now) return;
-  editing.value = null;
-  apply(now, now.text.trim());
+function close(): Typing | undefined {
+  const now = typing;
+  typing = undefined;
+  now?.input.remove();
+  now?.cell.removeAttribute('data-typing');
+  return now;
 }
 
-export function cancelEditing(): void {
-  editing.value = null;
-  refused.value = null;
+function commit(): void {
+  const now = close();
+  if (now) apply(now, now.input.value.trim());
 }
 
 // ↑ ↓ move the number by a step and apply it at once.
-export function stepEditing(by: string): void {
-  const now = editing.peek();
+function step(by: string): void {
+  const now = typing;
   if (!now) return;
-  const text = isNumberText(now.text) ? stepped(now.text, by) : undefined;
+  const text = isNumberText(now.input.value) ? stepped(now.input.value, by) : undefined;
   if (text === undefined || !apply(now, text)) return;
-  editing.value = {...now, text, was: text};
+  now.was = text;
+  now.input.value = text;
+}
+
+function onKeyDown(event: KeyboardEvent): void {
+  const cell = typing?.cell, by = event.shiftKey ? '1' : event.altKey ? '0.01' : '0.1';
+  event.stopPropagation();
+  if (event.key === 'Enter') commit();
+  else if (event.key === 'Escape') refuse(close()!.cell, undefined);
+  else if (event.key === 'ArrowUp') step(by);
+  else if (event.key === 'ArrowDown') step(`-${by}`);
+  else return;
+  event.preventDefault();
+  if (typing === undefined) cell?.focus();
+}
+
+// False: it is no cell of an input.
+export function beginEditing(cell: HTMLTableCellElement, typed?: string): boolean {
+  const {place, text} = cell.dataset;
+  if (place === undefined || text === undefined) return false;
+  commit();
+  refuse(cell, undefined);
+  const input = document.createElement('input');
+  input.className = 'typed';
+  input.size = 6;
+  input.inputMode = 'decimal';
+  input.autocomplete = 'off';
+  input.value = typed ?? text;
+  input.setAttribute('data-testid', `edit-${place}`);
+  input.setAttribute('aria-label', `new value of ${place}`);
+  input.addEventListener('keydown', onKeyDown);
+  input.addEventListener('blur', commit);
+  typing = {cell, input, place, was: text};
+  cell.setAttribute('data-typing', '');
+  cell.append(input);
+  input.focus();
+  if (typed === undefined) input.select();
+  return true;
 }

@@ -1,5 +1,5 @@
 import {lessons} from '../lessons';
-import {caseName} from '../store';
+import {caseName, go} from '../store';
 
 export function Lessons() {
   return (
@@ -14,7 +14,11 @@ export function Lessons() {
                 <li key={name}>
                   <a href={`#/learn/${name}?v=1`} data-testid={`case-${name}`}
                     aria-current={caseName.value === name ? 'page' : undefined}
-                    onClick={(event) => event.currentTarget.closest('details')?.removeAttribute('open')}>{name}</a>
+                    onClick={(event) => {
+                      event.preventDefault();
+                      event.currentTarget.closest('details')?.removeAttribute('open');
+                      go(`#/learn/${name}?v=1`);
+                    }}>{name}</a>
                 </li>))}
             </ul>
           </div>))}

@@ -53,11 +53,10 @@ export function MaskChoice({view}: {view: View}) {
   );
 }
 
-export function MaskPanel({view}: {view: View}) {
-  const mask = view.mask;
+export function MaskPanel({mask, labels}: Pick<View, 'mask' | 'labels'>) {
   if (!mask || mask.rows.length > kMostPairs || (mask.rows[0]?.length ?? 0) > kMostPairs) return null;
   const {rows} = mask;
-  const {q, k} = view.labels;
+  const {q, k} = labels;
   const chips = [...new Set(rows.flat().flatMap((reason) => reason.split('+')).filter(Boolean))];
   return (
     <section class="panel" aria-labelledby="mask-title">

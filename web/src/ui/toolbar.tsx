@@ -1,7 +1,6 @@
-import {useSignal} from '@preact/signals';
-
 import type {View} from '../answers';
-import {choose, edits, exported, keysOn, show, shown, caseName} from '../store';
+import {choose, edits, keysOn, show, shown} from '../store';
+import {Copies, Exports, Share} from './exports';
 import {MaskChoice} from './mask';
 
 interface Props {
@@ -13,59 +12,6 @@ interface Props {
   onRedo: () => void;
   onReset: () => void;
   onWalk: (by: 1 | -1) => void;
-}
-
-const kFormats = [
-  ['json', 'JSON', 'application/json', 'json'], ['csv', 'CSV', 'text/csv', 'csv'],
-  ['md', 'Markdown', 'text/markdown', 'md'], ['latex', 'LaTeX', 'application/x-tex', 'tex'],
-  ['html', 'HTML', 'text/html', 'html'], ['svg', 'SVG', 'image/svg+xml', 'svg'],
-  ['text', 'Text', 'text/plain', 'txt'],
-] as const;
-
-function save(bytes: string, name: string, type: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([bytes], {type}));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
-function Exports() {
-  const trouble = useSignal('');
-  const write = (format: string, type: string, ending: string) => {
-    const answer = exported(format);
-    trouble.value = answer.ok ? '' : answer.problems.map(({where, what}) => `${where}: ${what}`).join('; ');
-    if (answer.ok) save(answer.bytes, `${caseName.peek()}.${ending}`, type);
-  };
-  return (
-    <details class="menu">
-      <summary data-testid="export">export</summary>
-      <div>
-        {kFormats.map(([format, name, type, ending]) => (
-          <button type="button" key={format} data-testid={`export-${format}`}
-            onClick={() => write(format, type, ending)}>{name}</button>))}
-        {trouble.value && <p role="alert" class="bad">{trouble.value}</p>}
-      </div>
-    </details>
-  );
-}
-
-function Share() {
-  const said = useSignal('');
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      said.value = 'link copied';
-    } catch {
-      said.value = 'the link is in the address bar';
-    }
-  };
-  return (
-    <>
-      <button type="button" data-testid="share" onClick={() => void copy()}>share</button>
-      <span role="status" class="soft">{said.value}</span>
-    </>
-  );
 }
 
 function Scale({view}: {view: View}) {
@@ -108,6 +54,7 @@ export function Toolbar({view, canUndo, canRedo, canReset, onUndo, onRedo, onRes
         <button type="button" data-testid="step-next" onClick={() => onWalk(1)} aria-label="next step">→</button>
         <Share />
         <Exports />
+        <Copies />
       </span>
       <label class="soft"><input type="checkbox" checked={keysOn.value} data-testid="keys"
         onChange={(event) => { keysOn.value = event.currentTarget.checked; }} /> keys c b ← →</label>
