@@ -101,6 +101,7 @@ struct RowReport {
   std::string claim, row;  // "weights", "B"
   bool is_right = true;
   std::vector<double> found, right;
+  std::vector<double> tolerance;  // of each: further from the right one is wrong
 };
 
 struct Diagnosis {

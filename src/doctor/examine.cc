@@ -102,11 +102,12 @@ void look_at_out(const Subject& subject, const Judge& judge, const RowNumbers& n
 void report_small(const Judge& judge, const RowNumbers& numbers, const RowIndex& at,
                   const std::string& row, Examined& to) {
   for (const char* claim : {"weights", "out", "scores", "lse"}) {
-    RowReport report{claim, row, true, {}, {}};
+    RowReport report{claim, row, true, {}, {}, {}};
     judge.each(numbers, at, false, [&](const Compared& c) {
       if (std::string_view(c.claim) != claim) return true;
       report.found.push_back(c.found);
       report.right.push_back(c.expected);
+      report.tolerance.push_back(c.tolerance);
       if (distance(c.found, c.expected, c.tolerance) > kWrong) report.is_right = false;
       return true;
     });
