@@ -18,8 +18,12 @@
 //   step       a typed number and how far to move it, both as text: "text", "by"
 //   sweep      "sweep": "d_k=1..64", "format": json or svg
 //   worksheet  "seed", "level", "format"
+//   sources    what was dropped or pasted, read, and a guess of which is which (given_tensors.h)
+//   diagnose   what the command's doctor prints (doctor_request.h): "format" (json, text, page)
+//   probe      inputs that tell mistakes apart: "shape", "options", "seed"
+//   sheet      a case made by hand (sheet.cc)
 //
-// All but the last three take "case", "name" and "edit" (request.h).
+// From trace to step all take "case", "name" and "edit" (request.h).
 #pragma once
 
 #include <optional>
@@ -55,5 +59,9 @@ std::optional<std::string> shuffle(Request& request, Session& session);
 std::optional<std::string> step(Request& request, Session& session);
 std::optional<std::string> sweep(Request& request, Session& session);
 std::optional<std::string> worksheet(Request& request, Session& session);
+std::optional<std::string> sources(Request& request, Session& session);
+std::optional<std::string> diagnose(Request& request, Session& session);
+std::optional<std::string> probe(Request& request, Session& session);
+std::optional<std::string> sheet(Request& request, Session& session);
 
 }  // namespace glasshead::wasm
