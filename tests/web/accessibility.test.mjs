@@ -1,9 +1,9 @@
 // The page for people who use a keyboard, a screen reader, large print or colours of their own.
 import assert from 'node:assert/strict';
-import {readFileSync} from 'node:fs';
 import {after, before, test} from 'node:test';
 
-import {axePath, id, launch, open, serve, shownText} from './browser.mjs';
+import {findings, kLooks} from './axe.mjs';
+import {id, launch, open, serve, shownText} from './browser.mjs';
 
 let browser, server;
 before(async () => {
@@ -22,22 +22,6 @@ const kStates = {
   'refused': '#/learn/three-tokens?v=1&mask=rows:000/111/111&e=Y.0.0:1',
   'heads': '#/learn/two-heads',
 };
-const kLooks = {
-  light: {colorScheme: 'light'},
-  dark: {colorScheme: 'dark'},
-  'forced colours': {forcedColors: 'active'},
-  '320 px': {viewport: {width: 320, height: 640}},
-};
-
-// The address gives the content security policy no exception for axe: it is run by the debugger.
-async function findings(page) {
-  await page.evaluate(readFileSync(axePath, 'utf8'));
-  return page.evaluate(async () => {
-    const {violations} = await globalThis.axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']});
-    return violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.target + ' ' + node.failureSummary.split('\n')[1]).join(' | ')}`);
-  });
-}
-
 for (const [look, options] of Object.entries(kLooks)) {
   test(`axe finds nothing: ${look}`, async () => {
     const page = await open(browser, server, '', options);

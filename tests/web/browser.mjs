@@ -16,8 +16,8 @@ const kTypes = {
   '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm',
 };
 
-// `broken`: the engine's module comes as these bytes instead. `inHead`: stands in the page's head.
-export async function serve({broken, inHead = ''} = {}) {
+// `broken`: the engine's modules come as these bytes instead, or those that `onlyBroken` names. `inHead`: stands in the page's head.
+export async function serve({broken, onlyBroken = /\.wasm$/, inHead = ''} = {}) {
   const folder = join(root, 'build/web');
   const asked = [];
   const server = createServer(async (request, response) => {
@@ -25,7 +25,7 @@ export async function serve({broken, inHead = ''} = {}) {
     asked.push(path);
     const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
     try {
-      let bytes = broken && file.endsWith('.wasm') ? Buffer.from(broken) : await readFile(file);
+      let bytes = broken && file.endsWith('.wasm') && onlyBroken.test(file) ? Buffer.from(broken) : await readFile(file);
       if (inHead && file.endsWith('.html')) bytes = Buffer.from(bytes.toString('utf8').replace('</head>', () => `${inHead}</head>`));
       response.writeHead(200, {'Content-Type': kTypes[extname(file)] ?? 'application/octet-stream'});
       response.end(bytes);

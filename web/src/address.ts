@@ -1,11 +1,17 @@
 // The state in the address, readable and versioned, in the fragment and so never sent:
 //
 //   #/learn/three-tokens?v=1&e=X.1.0:1,W_Q.0.1:2&mask=causal&hide=2&step=4&mode=hand2
+//   #/sheet?v=1&case={...}&e=X.1.0:1   the same of a sheet's own case, whole
 //
 // Unknown keys are kept; a value that isn't right is left out and named.
 import {type Edits, noEdits, placeOf} from './edits';
 
 export const kVersion = 1;
+export const kSheet = 'sheet';
+export const kMostAddress = 16_000;  // characters: longer links are cut by what passes them on
+// What a sheet without a case of its own starts with.
+export const kBlankSheet = '{"schema":"glasshead.case/1","title":"sheet","tokens":["A","B","C"],"X":[[0,0],[0,0],[0,0]],'
+    + '"attention":{"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]]}}';
 
 export interface Shown {
   readonly step?: number;     // the section that is walked to
@@ -15,8 +21,8 @@ export interface Shown {
 }
 
 export interface Address {
-  readonly page: 'learn';
-  readonly name: string;  // of the case
+  readonly page: 'learn' | 'sheet';
+  readonly name: string;  // of the case; a sheet's is "sheet"
   readonly edits: Edits;
   readonly shown: Shown;
   readonly unknown: readonly (readonly [string, string])[];
@@ -50,6 +56,7 @@ function decode(text: string): string | undefined {
 
 export function format({page, name, edits, shown, unknown}: Address): string {
   const fields: [string, string][] = [['v', String(kVersion)]];
+  if (edits.base !== undefined && edits.base !== kBlankSheet) fields.push(['case', edits.base]);
   if (edits.set.length > 0)
     fields.push(['e', edits.set.map(([place, text]) => `${place}:${text}`).join(',')]);
   if (edits.mask !== undefined) fields.push(['mask', edits.mask]);
@@ -61,10 +68,12 @@ export function format({page, name, edits, shown, unknown}: Address): string {
   if (shown.mistake !== undefined) fields.push(['mistake', shown.mistake]);
   if (shown.sel !== undefined) fields.push(['sel', shown.sel]);
   const all = [...fields, ...unknown].map(([key, value]) => `${encode(key)}=${encode(value)}`);
-  return `#/${page}/${name}?${all.join('&')}`;
+  return `#/${page === 'sheet' ? page : `${page}/${name}`}?${all.join('&')}`;
 }
 
 class Reader {
+  constructor(private readonly isSheet: boolean) {}
+
   readonly wrong: string[] = [];
   readonly unknown: [string, string][] = [];
   edits: Edits = noEdits;
@@ -73,6 +82,10 @@ class Reader {
   field(key: string, value: string): void {
     switch (key) {
       case 'v': return this.version(value);
+      case 'case':
+        if (!this.isSheet) break;
+        this.edits = {...this.edits, base: value};
+        return;
       case 'e': return this.numbers(value);
       case 'mask':
         return this.check(key, value, kMask, () => { this.edits = {...this.edits, mask: value}; });
@@ -97,8 +110,8 @@ class Reader {
         });
       case 'sel':
         return this.check(key, value, kCell, () => { this.shown = {...this.shown, sel: value}; });
-      default: this.unknown.push([key, value]);
     }
+    this.unknown.push([key, value]);
   }
 
   private check(key: string, value: string, right: RegExp, keep: () => void): void {
@@ -135,10 +148,10 @@ class Reader {
 }
 
 export function parse(fragment: string, otherwise: string): Read {
-  const reader = new Reader();
   const found = /^#?\/?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(fragment);
-  const page = found?.[1] ?? '', name = decode(found?.[2] ?? '') ?? '';
-  if (page !== 'learn' && page !== '') reader.wrong.push(`the page ${page}`);
+  const page = found?.[1] ?? '', isSheet = page === 'sheet', reader = new Reader(isSheet);
+  const name = decode(found?.[2] ?? '') ?? '';
+  if (page !== 'learn' && page !== '' && !isSheet) reader.wrong.push(`the page ${page}`);
   const isNamed = kName.test(name);
   if (!isNamed && name !== '') reader.wrong.push(`the case ${name}`);
   for (const part of (found?.[3] ?? '').split('&')) {
@@ -150,5 +163,9 @@ export function parse(fragment: string, otherwise: string): Read {
     else reader.field(key, value);
   }
   const {edits, shown, unknown, wrong} = reader;
+  if (isSheet) {
+    const sheet = edits.base === undefined ? {...edits, base: kBlankSheet} : edits;
+    return {address: {page: 'sheet', name: kSheet, edits: sheet, shown, unknown}, wrong};
+  }
   return {address: {page: 'learn', name: isNamed ? name : otherwise, edits, shown, unknown}, wrong};
 }

@@ -7,9 +7,11 @@ export interface Edits {
   readonly mask?: string;
   readonly scale?: string;
   readonly emptyRow?: 'zero' | 'error';
+  readonly base?: string;  // of a sheet: the case's text that the rest is relative to
 }
 
 export const noEdits: Edits = {set: [], hide: []};
+export const untouched = ({base}: Edits): Edits => (base === undefined ? noEdits : {...noEdits, base});
 
 export function isEdited(edits: Edits): boolean {
   return edits.set.length > 0 || edits.hide.length > 0 || edits.mask !== undefined ||
@@ -17,7 +19,7 @@ export function isEdited(edits: Edits): boolean {
 }
 
 export function areSame(a: Edits, b: Edits): boolean {
-  return JSON.stringify(toEngine(a)) === JSON.stringify(toEngine(b));
+  return a.base === b.base && JSON.stringify(toEngine(a)) === JSON.stringify(toEngine(b));
 }
 
 // The latest text of a place counts; it keeps its turn.
@@ -79,7 +81,7 @@ export interface History {
 }
 
 export function startHistory(now: Edits): History {
-  return {past: [], now, future: [], before: noEdits};
+  return {past: [], now, future: [], before: untouched(now)};
 }
 
 export function edited(history: History, now: Edits): History {

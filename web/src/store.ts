@@ -2,11 +2,11 @@
 // through these functions.
 import {batch, computed, effect, signal} from '@preact/signals';
 
-import {type Address, format, parse, type Shown} from './address';
+import {type Address, format, kBlankSheet, kMostAddress, parse, type Shown} from './address';
 import type {EngineEdit, Origin, View} from './answers';
 import {
   areSame, continued, edited, type Edits, type History, isEdited, noEdits, redone, startHistory, toEngine,
-  undone, withChoice, withHidden, withNumber,
+  undone, untouched, withChoice, withHidden, withNumber,
 } from './edits';
 import type {Answer, Engine, Problem} from './engine';
 import {callEverything} from './everything';
@@ -16,6 +16,8 @@ import {type Change, isChange, merged} from './merge';
 
 let engine: Engine;
 
+export type Page = Address['page'] | 'doctor';
+export const page = signal<Page>('learn');
 export const caseName = signal(firstCase);
 export const history = signal<History>(startHistory(noEdits));
 export const shown = signal<Shown>({});
@@ -30,7 +32,7 @@ export const edits = computed(() => history.value.now);
 
 function request(call: string, more: object, of: Edits): object {
   const name = caseName.peek();
-  return {call, name, case: caseText(name) ?? '', edit: toEngine(of), ...more};
+  return {call, name, case: of.base ?? caseText(name) ?? '', edit: toEngine(of), ...more};
 }
 
 const ask = (call: string, more: object = {}, of: Edits = edits.peek()): Answer =>
@@ -49,11 +51,12 @@ let lastCase = '';
 export const outcome = computed<Outcome | undefined>(() => {
   const name = caseName.value, {now, before} = history.value, {hand} = shown.value;
   const compared = compares.value === 'baseline' ? baseline.value : before;
-  if (name !== lastCase) lastGood = undefined;
-  lastCase = name;
+  const read = name + (now.base ?? '');
+  if (read !== lastCase) lastGood = undefined;
+  lastCase = read;
   const more: {by_hand?: number; before?: EngineEdit; since?: number} = {};
   if (hand !== undefined) more.by_hand = hand;
-  if (!areSame(compared, now)) more.before = toEngine(compared);
+  if (compared.base === now.base && !areSame(compared, now)) more.before = toEngine(compared);
   if (lastGood !== undefined) more.since = lastGood.serial;
   const answer = ask('view', more, now);
   if (answer.ok) {
@@ -62,7 +65,7 @@ export const outcome = computed<Outcome | undefined>(() => {
     return {view: lastGood, problems: lastGood.refused, isRefused: false};
   }
   if (lastGood === undefined) {
-    const bare = answerOf<View>(ask('view', {}, noEdits));
+    const bare = answerOf<View>(ask('view', {}, untouched(now)));
     if (bare === undefined) return undefined;
     lastGood = bare;
   }
@@ -128,8 +131,21 @@ export function setPairs(rows: readonly (readonly boolean[])[]): void {
   change({...withChoice(edits.peek(), 'mask', `rows:${text}`), hide: []});
 }
 export const replaceEdits = change;
+// Another case in the sheet, with what was chosen about it as far as it still fits.
+export function replaceSheet(base: string): void {
+  const {mask, scale, hide, emptyRow} = edits.peek();
+  let next: Edits = {...noEdits, base};
+  const take = (more: Partial<Edits>): void => {
+    if (ask('view', {}, {...next, ...more}).ok) next = {...next, ...more};
+  };
+  if (mask !== undefined) take({mask});
+  if (scale !== undefined) take({scale});
+  if (hide.length > 0) take({hide});
+  if (emptyRow !== undefined) take({emptyRow});
+  change(next);
+}
 export function reset(): void {
-  change(noEdits);
+  change(untouched(edits.peek()));
 }
 export function undo(): void {
   batch(() => {
@@ -163,7 +179,7 @@ export function stepped(text: string, by: string): string | undefined {
 // A link's edits, one by one: what the engine refuses is left out and named.
 function soundPart(wanted: Edits, wrong: string[]): Edits {
   if (!isEdited(wanted) || ask('view', {}, wanted).ok) return wanted;
-  let sound: Edits = noEdits;
+  let sound = untouched(wanted);
   const take = (next: Edits, name: string): void => {
     if (ask('view', {}, next).ok) sound = next;
     else wrong.push(name);
@@ -175,19 +191,37 @@ function soundPart(wanted: Edits, wrong: string[]): Edits {
   return sound;
 }
 
-export const address = computed(() => format({
-  page: 'learn', name: caseName.value, edits: edits.value, shown: shown.value, unknown,
+const wholeAddress = computed(() => format({
+  page: page.value === 'sheet' ? 'sheet' : 'learn', name: caseName.value, edits: edits.value, shown: shown.value, unknown,
 }));
 
+// Whether a sheet's case is too long to stand in the address; it is then a file's to keep.
+export const isTooLong = computed(() => edits.value.base !== undefined && wholeAddress.value.length > kMostAddress);
+export const address = computed(() => (isTooLong.value ? '#/sheet?v=1' : wholeAddress.value));
+
+
+// A link's sheet that the engine can't read becomes a blank one; why is said.
+function soundSheet(wanted: Edits, wrong: string[]): Edits {
+  const answer = ask('view', {}, untouched(wanted));
+  if (answer.ok) return soundPart(wanted, wrong);
+  wrong.push(...answer.problems.map(({where, what}) => `the sheet’s case, ${where}: ${what}`));
+  return {...noEdits, base: kBlankSheet};
+}
+
 export function open(fragment: string): void {
+  if (/^#?\/doctor\b/.test(fragment)) {
+    page.value = 'doctor';
+    return;
+  }
   const {address: read, wrong} = parse(fragment, firstCase);
   batch(() => {
+    page.value = read.page;
     unknown = read.unknown;
-    const isKnown = caseText(read.name) !== undefined;
+    const isSheet = read.page === 'sheet', isKnown = isSheet || caseText(read.name) !== undefined;
     if (!isKnown) wrong.push(`the case ${read.name}`);
     caseName.value = isKnown ? read.name : firstCase;
-    history.value = startHistory(isKnown ? soundPart(read.edits, wrong) : noEdits);
-    baseline.value = noEdits;
+    history.value = startHistory(isSheet ? soundSheet(read.edits, wrong) : isKnown ? soundPart(read.edits, wrong) : noEdits);
+    baseline.value = untouched(edits.peek());
     compares.value = 'baseline';
     shown.value = read.shown;
     linkTrouble.value = wrong;
@@ -214,9 +248,9 @@ export function start(loaded: Engine, fragment: string): void {
   engine = loaded;
   open(fragment);
   effect(() => {
-    if (address.value !== location.hash) write(address.value, 'replaceState');
+    if (page.value !== 'doctor' && address.value !== location.hash) write(address.value, 'replaceState');
   });
   window.addEventListener('hashchange', () => {
-    if (location.hash !== address.peek()) open(location.hash);
+    if (page.peek() === 'doctor' || location.hash !== address.peek()) open(location.hash);
   });
 }

@@ -4,7 +4,8 @@ import {useEffect} from 'preact/hooks';
 import type {View} from '../answers';
 import {isEdited} from '../edits';
 import {pending} from '../everything';
-import {caseName, compares, edits, history, outcome, redo, reset, undo} from '../store';
+import {loadDoctor, loadSheet} from '../pages';
+import {caseName, compares, edits, history, outcome, page, redo, reset, undo} from '../store';
 import {Banners} from './banner';
 import {ClaimsPanel} from './claims';
 import {onKey, walk} from './keys';
@@ -13,6 +14,7 @@ import {MaskPanel} from './mask';
 import {outline} from './outline';
 import {ByHandPanel} from './hand';
 import {MistakeShown, MistakesPanel} from './mistakes';
+import {Later, PageLinks} from './pages';
 import {PredictPanel} from './predict';
 import {Rest} from './rest';
 import {SectionView} from './section';
@@ -41,6 +43,16 @@ function Live({view}: {view: View}) {
   return <p class="visually-hidden" role="status" aria-live="polite" data-testid="live">{words}</p>;
 }
 
+function Top() {
+  return (
+    <header class="top">
+      <p class="brand">Glasshead</p>
+      <PageLinks />
+      <Lessons />
+    </header>
+  );
+}
+
 export function App() {
   useEffect(() => {
     document.addEventListener('keydown', onKey);
@@ -50,6 +62,7 @@ export function App() {
       stop();
     };
   }, []);
+  if (page.value === 'doctor') return <><Top /><Later load={loadDoctor} /></>;
   const now = outcome.value;
   if (!now) return <main data-ready="true"><Banners /></main>;
   const {view} = now, doc = view.document;
@@ -60,16 +73,14 @@ export function App() {
         event.preventDefault();
         document.getElementById('numbers')?.focus();
       }}>Skip to the numbers</a>
-      <header class="top">
-        <p class="brand">Glasshead</p>
-        <Lessons />
-      </header>
+      <Top />
       <main data-ready={String(pending.value === 0)} data-case={caseName.value}>
-        <h1>{doc.question || doc.name}</h1>
+        <h1>{page.value === 'sheet' ? 'A sheet of your own' : doc.question || doc.name}</h1>
         <p class="soft">{doc.title}</p>
         {doc.preamble.map((line) => <p class="soft" key={line}>{line}</p>)}
         <Toolbar view={view} canUndo={history.value.past.length > 0} canRedo={history.value.future.length > 0}
           canReset={isEdited(edits.value)} onUndo={undo} onRedo={redo} onReset={reset} onWalk={(by) => walk(view, by)} />
+        {page.value === 'sheet' && <Later load={loadSheet} />}
         <Banners />
         <Live view={view} />
         <div class="work">

@@ -2,13 +2,14 @@
 import {useSignal} from '@preact/signals';
 
 import type {Claims} from '../answers';
-import {fromEngine, noEdits} from '../edits';
+import {fromEngine, untouched} from '../edits';
 import {cellPlace, selOf} from '../ids';
-import {replaceEdits, show} from '../store';
+import {edits, replaceEdits, show} from '../store';
 import {inWords, useMore} from './more';
 
 function look({cell, edit}: Claims['claims'][number]): void {
-  replaceEdits(edit === undefined ? noEdits : fromEngine(noEdits, edit));
+  const given = untouched(edits.peek());
+  replaceEdits(edit === undefined ? given : fromEngine(given, edit));
   const place = cellPlace(cell);
   if (place) show({sel: selOf(place)});
 }

@@ -3,6 +3,7 @@ import {useSignal} from '@preact/signals';
 
 import {asCode, caseName, exported} from '../store';
 import {inWords} from './more';
+import {save} from './saving';
 
 const kFormats = [
   ['json', 'JSON', 'application/json', 'json'], ['csv', 'CSV', 'text/csv', 'csv'],
@@ -10,14 +11,6 @@ const kFormats = [
   ['html', 'HTML', 'text/html', 'html'], ['svg', 'SVG', 'image/svg+xml', 'svg'],
   ['text', 'Text', 'text/plain', 'txt'],
 ] as const;
-
-function save(bytes: string, name: string, type: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([bytes], {type}));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
 
 export function Exports() {
   const trouble = useSignal('');

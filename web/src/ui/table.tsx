@@ -7,6 +7,7 @@ import {cellPlace, selOf} from '../ids';
 import {show} from '../store';
 import {beginEditing} from './editing';
 import {type Compares, Grid, type GridOptions, hasSameForm, rowName} from './grid';
+import {onPaste} from './pasting';
 
 export interface TableProps {
   table: Table;
@@ -92,6 +93,7 @@ class GridView extends Component<TableProps> {
     root.addEventListener('keydown', onKeyDown);
     root.addEventListener('focusin', onFocusIn);
     root.addEventListener('dblclick', onDblClick);
+    root.addEventListener('paste', onPaste);
     this.place.current!.replaceChildren(root);
   }
 
