@@ -25,15 +25,4 @@ struct LoadedClaims {
 // Reads everything that is given and appends what is wrong.
 void load_claims(const ClaimArgs& args, LoadedClaims& to, std::vector<Problem>& problems);
 
-// "1 0 0; .5 .5 0" as f64 [2, 3]: numbers between spaces or commas, rows between ; or line ends.
-// One row is [n]. `decimals`: the most digits after a point, untouched where there is none.
-std::optional<FileTensor> parse_matrix(const std::string& flag, const std::string& text,
-                                       std::optional<int>& decimals,
-                                       std::vector<Problem>& problems);
-// "[[1, 0], [.5, .5]]" as f64 [2, 2], as JSON, NumPy and torch write it: the brackets say the
-// shape, of four axes at most.
-std::optional<FileTensor> parse_nested(const std::string& flag, const std::string& text,
-                                       std::optional<int>& decimals,
-                                       std::vector<Problem>& problems);
-
 }  // namespace glasshead::cli
