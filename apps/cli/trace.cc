@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/page_files.h"
 #include "cli/trace_files.h"
 #include "cli/trace_options.h"
 #include "cli/values.h"
@@ -20,6 +21,7 @@
 #include "wire/explain.h"
 #include "wire/given.h"
 #include "wire/gradients.h"
+#include "wire/lesson.h"
 #include "wire/render.h"
 #include "wire/sequence.h"
 #include "wire/sweep.h"
@@ -67,8 +69,8 @@ bool is_mask_file(const std::string& mask) {
   return ends_with(mask, ".npy") || mask.find(".safetensors") != std::string::npos;
 }
 
-Case edited(const Case& original, const TraceArgs& args) {
-  std::vector<Problem> problems;
+// What the flags ask for, but for a mask's file.
+wire::Edit edit_of(const TraceArgs& args, std::vector<Problem>& problems) {
   wire::Edit edit;
   for (const std::string& text : args.set)
     if (std::optional<wire::Edit::Set> set = wire::parse_set(text, problems))
@@ -79,6 +81,12 @@ Case edited(const Case& original, const TraceArgs& args) {
   if (args.remove_scale) edit.scale = 1;
   if (!args.empty_row.empty())
     edit.empty_row = args.empty_row == "zero" ? EmptyRow::zero : EmptyRow::error;
+  return edit;
+}
+
+Case edited(const Case& original, const TraceArgs& args) {
+  std::vector<Problem> problems;
+  const wire::Edit edit = edit_of(args, problems);
   std::optional<Case> c = original;
   if (problems.empty() && !edit.is_empty()) c = wire::edit_case(original, edit, problems);
   if (problems.empty() && c && is_mask_file(args.mask)) {
@@ -265,6 +273,33 @@ void run_mistake(const Case& c, const DocumentOptions& options, const TraceArgs&
       "--mistake");
 }
 
+// The page with the case in it, opening in the state that the flags ask for.
+void write_lesson(const TraceArgs& args) {
+  const CaseText given = load_case_text(args.name);
+  const Case c = edited(given.parsed, args);
+  std::vector<Problem> problems = wire::empty_row_problems(c);
+  wire::AddressOptions options{{}, args.mistake};
+  if (!args.by_hand.empty()) {
+    const wire::ByHandOptions hand = by_hand_options(args.by_hand);
+    options.by_hand = hand.decimals;
+    if (hand.is_shifted)
+      problems.push_back({"--by-hand", "the page computes by hand without shift"});
+  }
+  if (is_mask_file(args.mask))
+    problems.push_back(
+        {"--mask", args.mask + ": a file; the page's address names masks, such as causal"});
+  if (!args.mistake.empty() && problems.empty()) doctor::run_mistake(args.mistake, c, problems);
+  if (!problems.empty()) throw OptionError("trace", std::move(problems));
+  const std::string start =
+      wire::page_address(given.parsed, c, edit_of(args, problems), options, problems);
+  if (!problems.empty()) throw OptionError("trace", std::move(problems));
+  const std::optional<std::string> page = wire::fill_lesson(
+      one_file_page("trace", args.web), {wire::address_name(given.name), given.text, start});
+  if (!page)
+    throw FormatError("trace", {{"--web", "lesson.html has no place for a case; make web anew"}});
+  save(args, *page);
+}
+
 void refuse_empty_diff(const TraceArgs& args) {
   if (args.diff && !is_edited(args))
     throw OptionError("trace", {{"--diff",
@@ -354,6 +389,10 @@ int run(const CLI::App& command, TraceArgs args) {
   }
   if (args.name.empty())
     throw OptionError("trace", {{"CASE", "missing; glasshead trace --list shows the cases"}});
+  if (args.interactive) {
+    write_lesson(args);
+    return 0;
+  }
   return run_case_modes(args, format);
 }
 
@@ -377,7 +416,9 @@ const Command kTrace{"trace", "Show every step of a worked example with its numb
                      "# a classic slip beside the right run\n"
                      "glasshead trace three-tokens-causal --mistake mask-after\n"
                      "# one file for a browser\n"
-                     "glasshead trace two-heads -o page.html\n",
+                     "glasshead trace two-heads -o page.html\n"
+                     "# a lesson to edit, one file that needs no network\n"
+                     "glasshead trace three-tokens --interactive -o lesson.html\n",
                      add};
 
 }  // namespace glasshead::cli

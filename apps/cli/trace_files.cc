@@ -23,13 +23,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+fs::path this_program() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return error ? fs::path() : program;
+}
+
 // Where cases may be, the installed folder first.
 std::vector<fs::path> possible_folders() {
   std::vector<fs::path> folders;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error)
-    folders.push_back(program.parent_path().parent_path() / "share" / "glasshead" / "cases");
+  if (const std::string shared = shared_folder(); !shared.empty())
+    folders.push_back(fs::path(shared) / "cases");
   folders.emplace_back(GLASSHEAD_CASES);
   return folders;
 }
@@ -201,13 +205,31 @@ std::string first_difference(const nlohmann::json& a, const nlohmann::json& b,
 
 }  // namespace
 
-wire::Case load_case(const std::string& name_or_path, const char* command) {
-  const std::string path = find_case(name_or_path, command);
+std::string shared_folder() {
+  const fs::path program = this_program();
+  if (program.empty()) return {};
+  return (program.parent_path().parent_path() / "share" / "glasshead").string();
+}
+
+std::string helper_program(const std::string& name) {
+  const fs::path folder = this_program().parent_path();
+  std::error_code ignored;
+  if (fs::exists(folder / name, ignored)) return (folder / name).string();
+  return (folder.parent_path() / "libexec" / "glasshead" / name).string();
+}
+
+CaseText load_case_text(const std::string& name_or_path, const char* command) {
+  const fs::path path = find_case(name_or_path, command);
   std::vector<Problem> problems;
-  std::optional<wire::Case> c =
-      wire::parse_case(read_file(path), fs::path(path).stem().string(), problems);
-  if (!c) throw FormatError(fs::path(path).filename().string(), std::move(problems));
-  return std::move(*c);
+  CaseText found{path.stem().string(), path.string(), read_file(path.string()), {}};
+  std::optional<wire::Case> c = wire::parse_case(found.text, found.name, problems);
+  if (!c) throw FormatError(path.filename().string(), std::move(problems));
+  found.parsed = std::move(*c);
+  return found;
+}
+
+wire::Case load_case(const std::string& name_or_path, const char* command) {
+  return load_case_text(name_or_path, command).parsed;
 }
 
 std::string list_cases() {

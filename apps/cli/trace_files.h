@@ -16,6 +16,18 @@ namespace glasshead::cli {
 // in the name of the command where there is none.
 wire::Case load_case(const std::string& name_or_path, const char* command = "trace");
 
+// The same with the text that it was read from.
+struct CaseText {
+  std::string name, path, text;
+  wire::Case parsed;
+};
+CaseText load_case_text(const std::string& name_or_path, const char* command = "trace");
+
+// <prefix>/share/glasshead of the program that runs; "" where the system does not tell.
+std::string shared_folder();
+// A program that comes with this one: beside it, else in <prefix>/libexec/glasshead.
+std::string helper_program(const std::string& name);
+
 // "three-tokens  three tokens, no mask", one a line.
 std::string list_cases();
 

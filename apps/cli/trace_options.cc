@@ -24,9 +24,10 @@ constexpr View kGradients = 128;
 constexpr View kCheck = 256;
 constexpr View kCheckJson = 512;
 constexpr View kList = 1024;
+constexpr View kInteractive = 2048;
 constexpr unsigned kOfCase =
     kSteps | kExplain | kDiff | kByHand | kMistake | kGradients | kCheck | kCheckJson;
-constexpr unsigned kEdited = kOfCase | kMistakeList;
+constexpr unsigned kEdited = kOfCase | kMistakeList | kInteractive;
 constexpr unsigned kOfRows = kSteps | kExplain | kDiff | kByHand | kMistake | kGradients;
 constexpr unsigned kOfPrintedWeights = (kOfRows & ~kGradients) | kCheckJson;
 
@@ -70,13 +71,18 @@ constexpr Effect kEffects[] = {
     {"--width", kOfRows | kSweep, kText, 0},
     {"--math", kOfRows | kSweep, kMarkdown, 0},
     {"--standalone", kOfRows | kSweep, kLatex, 0},
-    {"--format", kOfRows | kSweep | kMistakeList, kAnyFormat, kOfRows | kSweep},
+    {"--format", kOfRows | kSweep | kMistakeList | kInteractive, kAnyFormat, kOfRows | kSweep},
+    {"--interactive", kInteractive, kHtml, 0},
+    {"--web", kInteractive, kHtml, 0},
 };
 
 View view_of(const TraceArgs& args) {
   if (args.list) return kList;
   if (!args.sweep.empty()) return kSweep;
   if (args.mistake == "list") return kMistakeList;
+  // Of the other views the page has these two.
+  const bool has_other = !args.check.empty() || args.explain || args.diff || args.gradients;
+  if (args.interactive && !has_other) return kInteractive;
   if (!args.mistake.empty()) return kMistake;
   if (!args.by_hand.empty()) return kByHand;
   if (!args.check.empty()) return ends_with(args.check, ".json") ? kCheckJson : kCheck;
@@ -109,6 +115,8 @@ const char* words_of(View view) {
       return "--check";
     case kList:
       return "--list";
+    case kInteractive:
+      return "--interactive";
     default:
       return "";
   }
@@ -237,6 +245,16 @@ void add_printing(CLI::App& command, TraceArgs& args) {
   command.add_flag("--math", args.math, "Write Markdown with $$ blocks")->group("Printing");
   command
       .add_flag("--standalone", args.standalone, "Write LaTeX with a preamble, ready to compile")
+      ->group("Printing");
+  command
+      .add_flag("--interactive", args.interactive,
+                "Write HTML to edit and walk through, one file that needs no network")
+      ->group("Printing");
+  command
+      .add_option("--web", args.web,
+                  "The folder of the built page, for --interactive (default: the installed one, or "
+                  "build/web)")
+      ->type_name("DIR")
       ->group("Printing");
   command
       .add_option("-o,--out", args.out,

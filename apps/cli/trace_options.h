@@ -12,13 +12,13 @@ namespace glasshead::cli {
 // As given; an empty text: not given.
 struct TraceArgs {
   std::string name, out, format, mask, query, by_hand, sweep, check, mistake;
-  std::string head, round = "sum1", empty_row;
+  std::string head, round = "sum1", empty_row, web;
   std::vector<std::string> set, hide, steps;
   double scale = 1;
   int decimals = 4, width = 100;
   bool has_scale = false, remove_scale = false, list = false;
   bool explain = false, diff = false, gradients = false, full = false, percent = false;
-  bool ascii = false, math = false, standalone = false;
+  bool ascii = false, math = false, standalone = false, interactive = false;
 };
 
 void add_trace_options(CLI::App& command, TraceArgs& args);
