@@ -24,6 +24,11 @@ if(TARGET glasshead_cli)
   install(TARGETS glasshead_cli RUNTIME)
   # Beside the program: <prefix>/share/glasshead/cases is where it looks first.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/cases DESTINATION share/glasshead FILES_MATCHING PATTERN "*.json")
+  if(TARGET glasshead_view)
+    install(TARGETS glasshead_view RUNTIME DESTINATION libexec/glasshead)  # the command looks there
+  endif()
+  # The page, where it has been built (make web): glasshead view serves it.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/build/web DESTINATION share/glasshead OPTIONAL)
 
   # Written by the command itself, which knows its options, when it is installed.
   set(written ${PROJECT_BINARY_DIR}/written)

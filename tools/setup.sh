@@ -9,6 +9,7 @@ packages=(
 )
 [ "${1:-}" = command ] || packages+=(
   clang-19 clang-format-19 clang-tidy-19 lld-19 llvm-19 libclang-rt-19-dev         # compilers and tools
+  libcpp-httplib-dev pkgconf                                                        # the server of glasshead view
   libgtest-dev librapidcheck-dev libsimde-dev                                       # test libraries
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 # WebAssembly
   binaryen                                                                         # clang makes modules smaller with it

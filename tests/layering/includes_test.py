@@ -23,6 +23,7 @@ DOCTORS = {f"doctor/{name}.h" for name in ("case_subject", "mistake_document", "
 PROGRAMS_MAY_INCLUDE = {
     "apps/cli": {"wire", *DOCTORS},
     "apps/conformance": {"nn", "base/checked.h"},  # sizes in hostile files
+    "apps/server": {"wire", *DOCTORS, "wasm"},  # what a page asks its engine is asked here, too
     "bindings/python": {"wire", *DOCTORS},
     "bindings/wasm": {"wire", *DOCTORS, "base/fail.h"},  # what a trap leaves behind is handed out by address
 }
@@ -105,6 +106,11 @@ class Layers(unittest.TestCase):
                     if quote == '"' and not {name, name.split("/")[0]} & allowed:
                         breaches.append(f"{path.relative_to(ROOT)} includes {name}")
         self.assertEqual(breaches, [])
+
+    def test_one_file_knows_the_http_library(self):
+        users = [str(path.relative_to(ROOT)) for folder in ("src", "include", "apps", "bindings", "examples", "tests", "fuzz")
+                 for path in sources(folder) if ("<", "httplib.h") in includes(path)]
+        self.assertEqual(users, ["apps/server/server.cc"])
 
     def test_examples_include_only_public_headers(self):
         breaches = [f"{path.name} includes {name}" for path in sources("examples")
