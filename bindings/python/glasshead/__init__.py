@@ -26,6 +26,7 @@ from ._audit import AuditReport, AuditRow, audit
 from ._cache import KvCache
 from ._doctor import Cause, Diagnosis, Entry, NamedMistake, Probe, Rotary, RowReport, diagnose, make_probe
 from ._errors import Error, FormatError, IoError, OptionError, Problem, ShapeError
+from ._interactive import Interactive
 from ._native import Context, alibi_slopes, kernel_sets
 from ._options import T5, Options, allowed_where
 from ._page import Page, Printing
@@ -46,6 +47,7 @@ __all__ = [
     "Entry",
     "Error",
     "FormatError",
+    "Interactive",
     "IoError",
     "KvCache",
     "NamedMistake",

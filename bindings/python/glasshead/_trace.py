@@ -16,6 +16,7 @@ from ._arrays import kind_of
 from ._attention import heads_of
 from ._doctor import Diagnosis, _claimed
 from ._errors import refuse
+from ._interactive import Interactive, page_text
 from ._keywords import named
 from ._page import Page, Printing, _printing
 
@@ -103,6 +104,25 @@ class Trace(Page, Mapping[str, np.ndarray]):
         if printing:
             refuse("trace", ("save", f"{', '.join(printing)}: no effect on the numbers in a {ending}"))
         self._native.write_numbers(os.fspath(path), ending == ".npy")
+
+    def to_html(
+        self, *, interactive: bool = False, web: str | os.PathLike[str] | None = None, **printing: Unpack[Printing]
+    ) -> str:
+        """As HTML: no scripts, nothing fetched; interactive: the page of `interactive`, as text."""
+        if interactive:
+            if printing:
+                refuse("trace", ("to_html", f"{', '.join(printing)}: no effect on an interactive page"))
+            return self.interactive(web=web).to_html()
+        if web is not None:
+            refuse("trace", ("to_html", "web: has an effect with interactive=True alone"))
+        return super().to_html(**printing)
+
+    def interactive(self, *, web: str | os.PathLike[str] | None = None) -> Interactive:
+        """As a page to edit and walk through, one file that needs no network: `glasshead trace --interactive`.
+
+        web: the folder of the built page, where the package came without it (`make web` makes it).
+        """
+        return Interactive(self.name, self._native.lesson(page_text(web)))
 
     def diff(self, before: Trace) -> Page:
         """What moved since `before`, a trace of the same case before a change, what did not, and why not."""

@@ -20,9 +20,11 @@
 #include "python/native/options.h"
 #include "python/native/trace_case.h"
 #include "python/native/trace_page.h"
+#include "wire/case_text.h"
 #include "wire/document_build.h"
 #include "wire/document_notes.h"
 #include "wire/explain.h"
+#include "wire/lesson.h"
 #include "wire/render.h"
 #include "wire/sequence.h"
 #include "wire/trace_json.h"
@@ -34,7 +36,8 @@ constexpr const char* kFunction = "trace";
 
 class Traced {
  public:
-  explicit Traced(wire::Case c) : run_{std::move(c), {}} {
+  explicit Traced(ShownCase c)
+      : run_{std::move(c.shown), {}}, text_(std::move(c.text)), start_(std::move(c.start)) {
     run_.trace = wire::run_case(run_.shown);
   }
 
@@ -93,6 +96,25 @@ class Traced {
     const wire::DocumentOptions options = options_of(run_.shown, "text", printing);
     return wire::to_text(wire::explain_document(run_.shown, run_.trace, options),
                          {printing.width, printing.is_ascii});
+  }
+
+  // The page `make web` writes, with this case in it.
+  std::string lesson(const std::string& page) const {
+    wire::Lesson lesson{wire::address_name(run_.shown.name), text_, start_};
+    if (text_.empty()) {  // made of arrays
+      lesson.text = wire::given_case_text(run_.shown);
+      std::vector<Problem> problems;
+      if (!wire::parse_case(lesson.text, lesson.name, problems))
+        throw OptionError(kFunction, std::move(problems));
+    } else if (start_.empty()) {
+      throw OptionError(kFunction, {{"hide",
+                                     "the page hides keys of the sequence alone, and this "
+                                     "one is the context's"}});
+    }
+    std::optional<std::string> filled = wire::fill_lesson(page, lesson);
+    if (!filled)
+      throw FormatError(kFunction, {{"web", "lesson.html has no place for a case; make web anew"}});
+    return std::move(*filled);
   }
 
   std::string diff(const Traced& before, const std::string& format,
@@ -164,6 +186,7 @@ class Traced {
   }
 
   Shown run_;
+  std::string text_, start_;  // as ShownCase has them; no text: the case was made of arrays
 };
 
 Traced trace_case(const std::string& text, const std::string& name,
@@ -182,8 +205,10 @@ Traced trace_arrays(nb::handle q, nb::handle k, nb::handle v, const Options* opt
   const Array queries = read_array(q, "q", problems), keys = read_array(k, "k", problems),
               values = read_array(v, "v", problems);
   const nb::gil_scoped_release others_may_run;
-  return Traced(case_of({queries, keys, values, query_labels, key_labels}, values_of(options), name,
-                        title, std::move(problems)));
+  return Traced({case_of({queries, keys, values, query_labels, key_labels}, values_of(options),
+                         name, title, std::move(problems)),
+                 {},
+                 {}});
 }
 
 std::string read_text(const std::string& path) {
@@ -221,6 +246,7 @@ void add_trace(nb::module_& module) {
       .def("shape", &Traced::shape, nb::arg("tap"))
       .def("copy", &Traced::copy, nb::arg("tap"), nb::arg("out"))
       .def("page", &Traced::page, nb::arg("format"), nb::arg("printing"))
+      .def("lesson", &Traced::lesson, nb::arg("page"))
       .def("explain", &Traced::explain, nb::arg("printing"))
       .def("diff", &Traced::diff, nb::arg("before"), nb::arg("format"), nb::arg("printing"))
       .def("by_hand", &Traced::by_hand, nb::arg("decimals"), nb::arg("is_shifted"),

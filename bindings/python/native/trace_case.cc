@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "wire/given.h"
+#include "wire/lesson.h"
 
 namespace glasshead::python {
 namespace {
@@ -114,15 +115,19 @@ void check_size(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTen
 
 }  // namespace
 
-wire::Case read_case(const std::string& text, const std::string& name, const CaseEdit& given) {
+ShownCase read_case(const std::string& text, const std::string& name, const CaseEdit& given) {
   std::vector<Problem> problems;
-  std::optional<wire::Case> c = wire::parse_case(text, name, problems);
-  if (!c) throw FormatError(name + ".json", std::move(problems));
+  const std::optional<wire::Case> original = wire::parse_case(text, name, problems);
+  if (!original) throw FormatError(name + ".json", std::move(problems));
   const wire::Edit edit = edit_of(given, problems);
-  if (problems.empty() && !edit.is_empty()) c = wire::edit_case(*c, edit, problems);
+  std::optional<wire::Case> c = original;
+  if (problems.empty() && !edit.is_empty()) c = wire::edit_case(*original, edit, problems);
   if (problems.empty() && c) problems = wire::empty_row_problems(*c);
   refuse_if_any("trace", std::move(problems));
-  return std::move(*c);
+  std::vector<Problem> unsaid;  // what the page can't show is the page's to refuse
+  std::string start = wire::page_address(*original, *c, edit, {}, unsaid);
+  if (!unsaid.empty()) start.clear();
+  return {std::move(*c), text, std::move(start)};
 }
 
 wire::Case case_of(const CaseArrays& arrays, const AttentionOptions& options,

@@ -19,8 +19,15 @@ struct CaseEdit {
   std::optional<std::string> empty_row;  // "zero", "error"
 };
 
+// A case, and how the page shows it (wire/lesson.h).
+struct ShownCase {
+  wire::Case shown;
+  std::string text;   // as it was before the edit
+  std::string start;  // the page's address; empty: as the text has it
+};
+
 // Throws FormatError with every problem of the text, OptionError with those of the edit.
-wire::Case read_case(const std::string& text, const std::string& name, const CaseEdit& edit);
+ShownCase read_case(const std::string& text, const std::string& name, const CaseEdit& edit);
 
 struct CaseArrays {
   const Array &q, &k, &v;                                    // of one batch entry: rank 2 to 4
