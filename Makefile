@@ -1,7 +1,7 @@
 # Two commands: `make demo` builds and shows the main job; `make test` builds and passes every test.
 # Each first installs what is missing (Debian packages, by name; asks for root only then).
 .DELETE_ON_ERROR:
-.PHONY: help demo test build setup dev asan fuzz wasm web python test-torch coverage format lint bench-compare audit-cards clean
+.PHONY: help demo test build setup dev asan fuzz wasm web site python test-torch coverage format lint bench-compare audit-cards clean
 
 help:
 	@echo 'make demo      install what the command needs, build it alone, and trace attention on three tokens'
@@ -10,6 +10,7 @@ help:
 	@echo 'make dev       the debug tree with clang-19'
 	@echo 'make wasm      the WebAssembly module in build/wasm/bin'
 	@echo 'make web       the workbench: the page in build/web, tested in Chromium'
+	@echo 'make site      docs, lessons and the workbench in build/site, for any web server, every link followed'
 	@echo 'make python    the Python wheel in build/wheels, installed and tested in build/python-env'
 	@echo 'make test-torch  the same with PyTorch and transformers from PyPI (5 GB)'
 	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
@@ -42,6 +43,9 @@ test: setup
 
 web: wasm build
 	@tools/web.sh
+
+site: web
+	@tools/site.sh
 
 python: setup
 	@tools/python.sh

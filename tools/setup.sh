@@ -16,6 +16,7 @@ packages=(
   nodejs python3 python3-mpmath groff-base                                         # tests of the module, the command, the man page
   npm chromium                                                                     # the workbench's page and its tests
   python3-dev python3-venv                                                         # the Python package
+  cmark-gfm                                                                        # the docs as pages
 )
 if [ "${1:-}" != command ] && [ "$(uname -m)" = x86_64 ]; then
   packages+=(g++-aarch64-linux-gnu googletest qemu-user)  # aarch64's kernels, run by an emulator
