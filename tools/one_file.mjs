@@ -25,7 +25,8 @@ if (/\bimport\s*\(|\bimport\b[^;'"]*['"]\.|^\s*export\b/m.test(code))
   throw new Error('one_file.mjs: the script asks for another one; build it as a single chunk');
 const hash = createHash('sha256').update(code).digest('base64');
 
-const engine = only(readdirSync(join(folder, 'assets')).filter((name) => name.endsWith('.wasm')), 'modules');
+// The one that answers everything; a page on a server opens with a smaller one.
+const engine = only(readdirSync(join(folder, 'assets')).filter((name) => /^glasshead-.*\.wasm$/.test(name)), 'modules');
 const module = gzipSync(readFileSync(join(folder, 'assets', engine)), {level: 9}).toString('base64');
 
 const policy = `default-src 'none'; script-src 'sha256-${hash}' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'`;
