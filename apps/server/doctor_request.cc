@@ -81,10 +81,12 @@ std::optional<FileTensor> read_claim(const Json& json, const std::string& where,
     problems.push_back({where, "is neither lists of numbers nor text"});
     return std::nullopt;
   }
-  const auto matrix =
-      wire::parse_matrix(where, json.get<std::string>(), "numbers", decimals, problems);
-  if (!matrix) return std::nullopt;
-  return f64_tensor(matrix->shape, matrix->values);
+  const std::string text = json.get<std::string>();
+  const auto numbers = wire::is_nested(text)
+                           ? wire::parse_nested(where, text, "numbers", decimals, problems)
+                           : wire::parse_matrix(where, text, "numbers", decimals, problems);
+  if (!numbers) return std::nullopt;
+  return f64_tensor(numbers->shape, numbers->values);
 }
 
 class DoctorRequest {
@@ -142,8 +144,8 @@ class DoctorRequest {
       }
       std::optional<FileTensor>& claim = given_[static_cast<std::size_t>(known - kClaims.begin())];
       claim = read_claim(value, "claims." + key, decimals_, problems_);
-      // Text has rows, and one number of lse after another may stand in a column.
-      if (claim && key == "lse" && value.is_string())
+      // Typed in rows, one number of lse after another may stand in a column.
+      if (claim && key == "lse" && value.is_string() && !wire::is_nested(value.get<std::string>()))
         claim->shape = {claim->shape[0] * claim->shape[1]};
     }
   }
