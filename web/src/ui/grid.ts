@@ -185,10 +185,11 @@ export class Grid {
 
   private drawWas(drawn: Drawn, hasWas: boolean): void {
     if (!hasWas && !drawn.was) return;
-    if (!drawn.was) drawn.td.append(drawn.was = make('small', {class: 'was'}));
+    if (!drawn.was) drawn.td.append(' ', drawn.was = make('small', {class: 'was'}));
     const {cell} = drawn, {compares} = this.options;
-    const arrow = compares === 'ghost' ? (cell.direction === 1 ? ' ▲' : ' ▼') : '';
-    drawn.was.textContent = hasWas ? `${kWas[compares]} ${cell.was}${arrow}` : '';
+    drawn.was.textContent = hasWas ? `${kWas[compares]} ${cell.was}` : '';
+    if (hasWas && compares === 'ghost')
+      drawn.was.append(make('span', {'aria-hidden': 'true'}, cell.direction === 1 ? ' ▲' : ' ▼'));
   }
 
   // "weight, query B, key A, 0.3302, was 0.1978"
