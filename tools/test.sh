@@ -42,8 +42,9 @@ if [ "$(uname -m)" = aarch64 ]; then
 else
   part neon neon
 fi
-part python tools/python.sh
 part web tools/web.sh
+part site tools/site.sh
+part python tools/python.sh  # after the page, which the wheel takes along
 part format formatted
 if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part build-asan build asan -DGLASSHEAD_FUZZ=ON

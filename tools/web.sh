@@ -13,6 +13,7 @@ if ! cmp -s web/package-lock.json web/node_modules/.installed; then
   cp web/package-lock.json web/node_modules/.installed
 fi
 (cd web && npm run --silent build)
+node tools/one_file.mjs build/web
 [ "${1:-test}" = build ] && exit 0
 
 command=${GLASSHEAD:-build/release/bin/glasshead}

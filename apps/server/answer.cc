@@ -58,7 +58,8 @@ Answer answer_or_throw(const std::string& call, std::string_view body) {
   request["call"] = call;
   const std::string text = request.dump(-1, ' ', false, Json::error_handler_t::replace);
   request = Json();  // a large case needs its memory
-  wasm::Answer engine = wasm::call(text);
+  wasm::Session session;
+  wasm::Answer engine = wasm::call(text, session);
   return {engine.is_ok, std::move(engine.bytes)};
 }
 
