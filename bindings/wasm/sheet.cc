@@ -44,6 +44,13 @@ struct Matrix {
   const std::string& at(index_t i, index_t j) const { return texts[slot(i * columns + j)]; }
 };
 
+// As typed where JSON has such numbers, which ".5" is none of.
+std::string json_number(const std::string& text, double value) {
+  Problems ignored;
+  const std::optional<wire::JsonTree> tree = wire::JsonTree::parse(text, ignored);
+  return tree && tree->root().is(JsonKind::number) ? text : wire::shortest(value);
+}
+
 // What was there stays; new numbers are 0, or those of the identity.
 Matrix resized(const Matrix& from, index_t rows, index_t columns, bool is_identity) {
   Matrix to{rows, columns, {}};
@@ -212,7 +219,8 @@ void set_numbers(Sheet& s, const wire::Edit& edit, Problems& problems) {
         at[1] >= found->second.columns)
       problems.push_back({"set " + set.matrix, "there is no such number"});
     else
-      found->second.texts[slot(at[0] * found->second.columns + at[1])] = set.texts[0];
+      found->second.texts[slot(at[0] * found->second.columns + at[1])] =
+          json_number(set.texts[0], set.values[0]);
   }
 }
 
@@ -310,8 +318,8 @@ std::optional<Block> block_of(const SourceTensor& given, const std::string& name
   if (block.rows > kMostExtent || block.columns > kMostExtent) return block;  // refused by its size
   for (index_t n = 0; n < given.tensor.size(); ++n) {
     const double value = given.tensor.load(n);
-    const bool is_typed = !given.texts.empty() && wire::finite_number(given.texts[slot(n)]);
-    block.texts.push_back(is_typed ? given.texts[slot(n)] : wire::shortest(value));
+    block.texts.push_back(given.texts.empty() ? wire::shortest(value)
+                                              : json_number(given.texts[slot(n)], value));
     if (wire::finite_number(block.texts.back())) continue;
     problems.push_back({name, "row " + std::to_string(n / block.columns + 1) + ", column " +
                                   std::to_string(n % block.columns + 1) + ": " +
