@@ -1,4 +1,4 @@
-// one_file.mjs FOLDER: writes FOLDER/lesson.html, the built page (FOLDER/index.html) as one file that
+// one_file.mjs FOLDER FILE: writes FILE, the page built in FOLDER (`vite build --mode one-file`) as one file that
 // fetches nothing: script, styles and the engine's module, gzipped, stand in it. `glasshead trace
 // --interactive` and Python's Trace.to_html(interactive=True) fill in a case where it says so.
 import {createHash} from 'node:crypto';
@@ -6,8 +6,8 @@ import {readdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {gzipSync} from 'node:zlib';
 
-const folder = process.argv[2];
-if (!folder) throw new Error('usage: one_file.mjs FOLDER');
+const [, , folder, file] = process.argv;
+if (!folder || !file) throw new Error('usage: one_file.mjs FOLDER FILE');
 const read = (name) => readFileSync(join(folder, name), 'utf8');
 const only = (list, what) => {
   if (list.length !== 1) throw new Error(`one_file.mjs: ${list.length} ${what} in ${folder}, one is needed`);
@@ -46,4 +46,4 @@ replace('</body>', `<script type="application/json" id="glasshead-case">{}</scri
 
 const left = page.match(/\b(?:src|href)="(?!data:|#)[^"]*"/g)?.filter((found) => !code.includes(found)) ?? [];
 if (left.length > 0) throw new Error(`one_file.mjs: the page still asks for ${left.join(', ')}`);
-writeFileSync(join(folder, 'lesson.html'), page);
+writeFileSync(file, page);

@@ -12,8 +12,8 @@ if ! cmp -s web/package-lock.json web/node_modules/.installed; then
   (cd web && npm ci --no-audit --no-fund --loglevel=error)
   cp web/package-lock.json web/node_modules/.installed
 fi
-(cd web && npm run --silent build)
-node tools/one_file.mjs build/web
+(cd web && npm run --silent build && npm run --silent build:one-file)
+node tools/one_file.mjs build/web-one-file build/web/lesson.html
 [ "${1:-test}" = build ] && exit 0
 
 command=${GLASSHEAD:-build/release/bin/glasshead}

@@ -1,6 +1,7 @@
 #include "wasm/request.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "wire/case_reader.h"
@@ -11,15 +12,20 @@ namespace {
 using wire::JsonKind;
 using wire::JsonValue;
 
-// A whole number as JSON writes one, kept within what index_t holds: "2.0" and "1e3" are none.
+bool is_whole(std::string_view text) {  // as JSON writes one: "2.0" and "1e3" are none
+  return text.find_first_not_of("-0123456789") == std::string_view::npos;
+}
+
+// None also where it is beyond index_t.
 std::optional<index_t> whole_number(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   if (is_negative) text.remove_prefix(1);
-  constexpr index_t kMost = index_t{1} << 62;
+  constexpr index_t kMost = std::numeric_limits<index_t>::max();
   index_t value = 0;
   for (const char c : text) {
     if (c < '0' || c > '9') return std::nullopt;
-    value = value > kMost / 10 ? kMost : 10 * value + (c - '0');
+    if (value > (kMost - (c - '0')) / 10) return std::nullopt;
+    value = 10 * value + (c - '0');
   }
   return is_negative ? -value : value;
 }
@@ -48,9 +54,9 @@ index_t Request::integer(const char* key, index_t otherwise, index_t least, inde
   if (!found) return otherwise;
   std::optional<index_t> value;
   if (found.is(JsonKind::number)) value = whole_number(found.text());
-  if (!value)
+  if (!value && !(found.is(JsonKind::number) && is_whole(found.text())))
     problem(key, "not a whole number");
-  else if (*value < least || *value > most)
+  else if (!value || *value < least || *value > most)
     problem(key, wire::excerpt(found.text()) + "; " + std::to_string(least) + " to " +
                      std::to_string(most) + " are possible");
   else
