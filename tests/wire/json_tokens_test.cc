@@ -91,8 +91,7 @@ std::string problem_of(const std::string& text) {
 TEST(JsonTokens, what_is_wrong_is_said_with_its_place) {
   EXPECT_EQ(problem_of("{\n  \"X\": [[1, 2],\n        [3 4]]}"),
             "X[1][1]: not JSON: line 3, column 12: 4 where a comma or ] should stand");
-  EXPECT_EQ(problem_of("{\"X\" 1}"),
-            "X: not JSON: line 1, column 6: 1 where a colon should stand");
+  EXPECT_EQ(problem_of("{\"X\" 1}"), "X: not JSON: line 1, column 6: 1 where a colon should stand");
   EXPECT_EQ(problem_of("{\"a\": 01}"), "a: not JSON: line 1, column 7: a number with a 0 in front");
   EXPECT_EQ(problem_of("{\"a\": nan}"), "a: not JSON: line 1, column 7: the word nan");
   EXPECT_EQ(problem_of("{\"a\": 1"),
