@@ -140,9 +140,10 @@ def test_a_probe_tells_mistakes_apart():
     assert np.array_equal(probe.k, again.k)
     right = attend(probe.q, probe.k, probe.v, probe.mask)
     assert probe.diagnose(right.astype(np.float32)).is_right
-    wrong = attend(probe.q, probe.k[:, ::-1], probe.v[:, ::-1], probe.mask)  # the kv heads in another order
+    tiled = [0, 1, 0, 1]  # where 0, 0, 1, 1 would be right
+    wrong = attend(probe.q, probe.k[:, tiled], probe.v[:, tiled], probe.mask)
     diagnosis = probe.diagnose(wrong.astype(np.float32))
-    assert diagnosis.verdict != "right" and "head" in str(diagnosis)
+    assert diagnosis.verdict == "mistaken" and "gqa-tiled" in str(diagnosis)
     assert glasshead.make_probe(q_len=3, kv_len=3).mask is None
 
 
