@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/random.h"
 #include "core/backward_cut.h"
 #include "core/backward_rows.h"
 #include "core/backward_store.h"
@@ -238,24 +237,12 @@ class BackwardRun {
       bias = room.bias.data();
     }
     const double p = call_.options.dropout.p;
-    if (p > 0) fill_kept(panel.rows, keys, room.kept);
+    if (p > 0) fill_kept(call_.options.dropout, panel.rows, keys, room.kept);
     kernels_.backward.differentiate({panel.weights.data(), panel.scores.data(),
                                      keys.end - keys.begin, static_cast<T>(call_.options.softcap),
                                      item.bias_part < 0, bias, allowed, p > 0 ? room.kept : nullptr,
                                      static_cast<T>(1.0 / (1.0 - p)), panel.vectors,
                                      panel.max.data(), panel.inverse.data(), panel.mean.data()});
-  }
-
-  void fill_kept(const PanelRows& rows, KeyRange keys, std::uint32_t* kept) const {
-    const Dropout& dropout = call_.options.dropout;
-    for (index_t j = keys.begin; j < keys.end; ++j) {
-      std::uint32_t bits = 0;
-      for (index_t r = 0; r < rows.count; ++r) {
-        if (!dropped(dropout.seed, {rows.b, rows.h[r], rows.i[r], j}, dropout.p))
-          bits |= std::uint32_t{1} << r;
-      }
-      kept[j - keys.begin] = bits;
-    }
   }
 
   // --- products of a block ---

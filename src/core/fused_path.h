@@ -6,7 +6,6 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/random.h"
 #include "core/context_impl.h"
 #include "core/fused.h"
 #include "core/panel_work.h"
@@ -197,25 +196,13 @@ class Fused {
       tile.bias = room.tile.bias.data();
     }
     if (call_.options.dropout.p > 0) {
-      fill_kept(panel.rows(), keys, room.tile.kept);
+      fill_kept(call_.options.dropout, panel.rows(), keys, room.tile.kept);
       tile.kept = room.tile.kept;
     }
     tile.selects_values =
         allowed != nullptr && !finite_.ask(item.b * call_.kv.kv_heads + item.g, keys.begin / kBlock,
                                            room.block, kernels_);
     panel.add(tile, room.block, room.tile);
-  }
-
-  void fill_kept(const PanelRows& rows, KeyRange keys, std::uint32_t* kept) const {
-    const Dropout& dropout = call_.options.dropout;
-    for (index_t j = keys.begin; j < keys.end; ++j) {
-      std::uint32_t bits = 0;
-      for (index_t r = 0; r < rows.count; ++r) {
-        if (!dropped(dropout.seed, {rows.b, rows.h[r], rows.i[r], j}, dropout.p))
-          bits |= std::uint32_t{1} << r;
-      }
-      kept[j - keys.begin] = bits;
-    }
   }
 
   // --- results ---
