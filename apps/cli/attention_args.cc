@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/values.h"
+#include "wire/broadcast.h"
 
 namespace glasshead::cli {
 namespace {
@@ -93,19 +94,8 @@ bool load_inputs(const AttentionArgs& args, AttentionCall& call, Problems& probl
   return true;
 }
 
-// A file of rank 0 to 4 as it is broadcast to [batch, heads, q_len, kv_len].
 Broadcast broadcast_of(const FileTensor& tensor) {
-  Broadcast result;
-  result.data = tensor.bytes.data();
-  result.dtype = tensor.dtype;
-  result.rank = static_cast<int>(tensor.shape.size());
-  index_t step = 1;
-  for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
-    result.shape[axis] = tensor.shape[axis];
-    result.strides[axis] = step;
-    step *= tensor.shape[axis];
-  }
-  return result;
+  return wire::dense_broadcast(tensor.bytes.data(), tensor.dtype, tensor.shape);
 }
 
 void read_explicit(const AttentionArgs& args, AttentionCall& call, Problems& problems) {

@@ -6,6 +6,7 @@
 
 #include "doctor/subject.h"
 #include "wasm/roles.h"
+#include "wire/broadcast.h"
 
 namespace glasshead::wasm {
 namespace {
@@ -181,17 +182,7 @@ class Assembler {
   }
 
   static Broadcast broadcast(const FileTensor& tensor) {
-    Broadcast result;
-    result.data = tensor.bytes.data();
-    result.dtype = tensor.dtype;
-    result.rank = static_cast<int>(tensor.shape.size());
-    index_t step = 1;
-    for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
-      result.shape[axis] = tensor.shape[axis];
-      result.strides[axis] = step;
-      step *= tensor.shape[axis];
-    }
-    return result;
+    return wire::dense_broadcast(tensor.bytes.data(), tensor.dtype, tensor.shape);
   }
 
   void explicit_mask() {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "wire/broadcast.h"
 #include "wire/case_builder.h"
 
 namespace glasshead::wire {
@@ -15,18 +16,7 @@ namespace {
 template <class T>
 Broadcast broadcast_of(const std::vector<index_t>& shape, std::vector<T> values) {
   auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-  Broadcast out;
-  out.data = owner->data();
-  out.dtype = dtype_of<T>();
-  out.rank = static_cast<int>(shape.size());
-  index_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    out.shape[axis] = shape[axis];
-    out.strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  out.owner = owner;
-  return out;
+  return dense_broadcast(owner->data(), dtype_of<T>(), shape, owner);
 }
 
 // One form of a mask or a bias: an object with one field, which says the kind.
