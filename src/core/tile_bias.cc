@@ -66,14 +66,14 @@ void convert_row(const Broadcast& values, index_t offset, index_t step, index_t 
 }
 
 template <class T>
-void load_rows(const Bias::Dense& dense, const PanelRows& rows, KeyRange keys, RowRuns<T>& runs) {
+void load_rows(const Bias::Dense& dense, const PanelRows& rows, KeyRange keys, index_t kv_len,
+               RowRuns<T>& runs) {
   const PairStrides strides(dense.values);
   const SourceRows sources(strides, rows);
   const index_t count = keys.end - keys.begin;
   const auto* const elements = static_cast<const unsigned char*>(dense.values.data);
   const auto size = static_cast<index_t>(size_of(dense.values.dtype));
-  const index_t width = dense.values.shape[static_cast<std::size_t>(dense.values.rank - 1)];
-  const index_t ahead = std::min(RowRuns<T>::kRun, width - keys.end);  // keys of the next block
+  const index_t ahead = std::min(RowRuns<T>::kRun, kv_len - keys.end);  // keys of the next block
   for (index_t s = 0; s < sources.count; ++s) {
     const index_t offset = sources.offset[s] + keys.begin * strides.j;
     if (strides.j == 1) foresee(elements + (offset + count) * size, ahead * size);
@@ -181,7 +181,7 @@ void TilePlan::bias(const Kernels<T>& kernels, const PanelRows& rows, KeyRange k
     for (const Bias::Term& term : bias_.bias().terms()) {
       runs.used = 0;
       if (const auto* dense = std::get_if<Bias::Dense>(&term)) {
-        load_rows(*dense, rows, part, runs);
+        load_rows(*dense, rows, part, mask_.shape().kv_len, runs);
       } else if (const auto* alibi = std::get_if<Bias::Alibi>(&term)) {
         load_rows(*alibi, rows, start, part, runs);
       } else {
