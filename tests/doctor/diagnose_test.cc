@@ -68,13 +68,10 @@ TEST(Diagnose, speaks_of_the_cache_where_there_is_one) {
     const ProbeShape shape{1, 2, 1, 12, kv_len, 8, 8};
     const Probe probe = make_probe(shape, options);
     const AttentionCase attention{probe.q, probe.k, probe.v, options, {}, {}};
-    Program wrong = Subject(attention, DType::f32).right;
+    const Subject subject(attention, DType::f32);
+    Program wrong = subject.right;
     const Fault& strict = *find_fault("mask-strict");
     ASSERT_TRUE(strict.edit(wrong, strict.choices(wrong).front()));
-    const Subject subject(attention, DType::f32);
-    wrong.q = &subject.q;
-    wrong.k = &subject.k;
-    wrong.v = &subject.v;
     const Diagnosis d = diagnose(attention, written(wrong, shape).claims(false));
     EXPECT_EQ(joined(names(d)), "mask-strict positions-shifted:-1 ") << diagnosis_text(d);
     const std::string fix = d.causes.at(0).mistakes.at(0).fix_code;
