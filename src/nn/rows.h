@@ -1,0 +1,35 @@
+// What a layer does to rows of f32 between its matrices. Statistics are made in f64 in index order,
+// every result is rounded once to f32; a row's bits depend on that row alone.
+#pragma once
+
+#include <span>
+
+#include "glasshead/context.h"
+#include "glasshead/tensor.h"
+#include "nn/activation.h"
+#include "nn/rope.h"
+
+namespace glasshead::nn {
+
+// y[r] = layer_norm or rms_norm (norm.h) of x[r], with gain [n] and bias [n] (empty: 1 and 0). y
+// may be x.
+void layer_norm_rows(const View<const float, 2>& x, std::span<const float> gain,
+                     std::span<const float> bias, double eps, const View<float, 2>& y,
+                     const Context& context);
+void rms_norm_rows(const View<const float, 2>& x, std::span<const float> gain, double eps,
+                   const View<float, 2>& y, const Context& context);
+
+// x[r, h] turned by the position of row r (rope.h): x [rows, heads, d], in place; cos and sin
+// [rows, rotary/2], rounded to f32 from rope_table's f64.
+void rotate_rows(const View<float, 3>& x, const View<const float, 2>& cos,
+                 const View<const float, 2>& sin, const Rope& rope, const Context& context);
+
+// x = activate(x), elementwise; and gate = activate(gate)·up for gated layers. In place.
+void activate_rows(const View<float, 2>& x, Activation activation, const Context& context);
+void gate_rows(const View<float, 2>& gate, const View<const float, 2>& up, Activation activation,
+               const Context& context);
+
+// x += y.
+void add_rows(const View<float, 2>& x, const View<const float, 2>& y, const Context& context);
+
+}  // namespace glasshead::nn
