@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/fail.h"
+#include "formats/in_file.h"
 #include "formats/shown.h"
 #include "glasshead/tensor_file.h"
 
@@ -24,15 +25,6 @@ TensorPath split(const std::string& path) {
   if (at == std::string::npos) return {path, std::nullopt};
   const std::size_t colon = at + kSafetensors.size();
   return {path.substr(0, colon), path.substr(colon + 1)};
-}
-
-// A parser's problems, each with the path in front.
-std::vector<Problem> in_file(const std::string& path, std::vector<Problem> problems) {
-  for (Problem& problem : problems) {
-    problem.what = problem.where + ": " + problem.what;
-    problem.where = path;
-  }
-  return problems;
 }
 
 void need_tensor_ending(const char* function, const std::string& path) {
@@ -57,7 +49,7 @@ FileTensor read_npy(const std::string& path) {
   FileTensor tensor;
   std::vector<Problem> problems;
   if (!parse_npy(read_bytes(path), tensor, problems))
-    fail(ErrorKind::format, "read_npy", in_file(path, std::move(problems)));
+    fail(ErrorKind::format, "read_npy", formats::in_file(path, std::move(problems)));
   return tensor;
 }
 
@@ -65,7 +57,7 @@ NamedTensors read_safetensors(const std::string& path) {
   NamedTensors tensors;
   std::vector<Problem> problems;
   if (!parse_safetensors(read_bytes(path), tensors, problems))
-    fail(ErrorKind::format, "read_safetensors", in_file(path, std::move(problems)));
+    fail(ErrorKind::format, "read_safetensors", formats::in_file(path, std::move(problems)));
   return tensors;
 }
 
