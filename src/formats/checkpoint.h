@@ -33,6 +33,7 @@ enum class CheckpointFormat { safetensors, gguf };
 
 class Checkpoint {
  public:
+  Checkpoint();  // without tensors and keys
   // A directory with config.json and model.safetensors, or the shards that
   // model.safetensors.index.json names; a .safetensors file with config.json beside it; or a .gguf
   // file. Throws IoError or FormatError with everything that is wrong.
@@ -40,16 +41,20 @@ class Checkpoint {
   // From bytes in memory, which must outlive it, without throwing: false, and one or more problems.
   static bool parse_gguf(std::span<const std::byte> bytes, Checkpoint& out,
                          std::vector<Problem>& problems);
+  static bool parse_safetensors(std::span<const std::byte> bytes, std::string_view config_json,
+                                Checkpoint& out, std::vector<Problem>& problems);
 
   CheckpointFormat format() const;
   const std::string& path() const;                   // what was opened
   const Config& config() const;                      // config.json whole, or the GGUF's key-values
   const std::vector<StoredTensor>& tensors() const;  // in file order
   const StoredTensor* find(std::string_view name) const;  // null: there is none
-  // The bytes of another file of the directory ("tokenizer.json", "vocab.txt"); empty if absent.
+  // The bytes of another file of the directory ("tokenizer.json", "vocab.txt"); empty if absent, or
+  // if this was not opened from a path. Throws IoError if it is there and cannot be read.
   std::vector<std::byte> beside(const std::string& file) const;
 
  private:
+  friend class CheckpointOpening;
   struct Files;
   std::shared_ptr<const Files> files_;
 };
