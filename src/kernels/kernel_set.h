@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "kernels/backward_kernels.h"
+#include "kernels/linear_kernels.h"
 #include "kernels/row_kernels.h"
 
 namespace glasshead {
@@ -168,6 +169,7 @@ struct KernelSet {
                                 // with null
   Kernels<float> f32;
   Kernels<double> f64;
+  LinearKernels linear = {};  // of layers' weights, in f32
 };
 
 }  // namespace glasshead

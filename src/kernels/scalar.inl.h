@@ -57,6 +57,16 @@ struct Scalar {
   }
   static void transpose(Scalar (&)[1]) {}
 
+  using Word = std::uint32_t;
+  static Word load_word(const std::uint32_t* from) { return *from; }
+  static Word both(Word a, std::uint32_t mask) { return a & mask; }
+  static Word either(Word a, Word b) { return a | b; }
+  template <int N>
+  static Word moved(Word a) {
+    return N >= 0 ? a << (N & 31) : a >> (-N & 31);
+  }
+  static Scalar whole(Word a) { return {static_cast<T>(a)}; }
+
  private:
   static constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
   static Bits bits_of(Scalar a) { return __builtin_bit_cast(Bits, a.x); }

@@ -85,6 +85,9 @@ KernelSet filled(const KernelSet& set) {
     if (other == nullptr) break;
     fill_all(whole.f32, other->f32);
     fill_all(whole.f64, other->f64);
+    fill(whole.linear.row, other->linear.row);
+    fill(whole.linear.unpack, other->linear.unpack);
+    fill(whole.linear.tile, other->linear.tile);
     next = other->fallback;
   }
   return whole;

@@ -6,9 +6,10 @@
 //
 //   y[r, o] = (fma over e ascending, from 0: s = fma(w[o, e], x[r, e], s)) + bias[o]
 //
-// with w dequantised to f32 as base/stored.h says. A row's bits depend on that row alone: not on
-// how many rows the call has, on threads, or on the instruction set (every one with fused
-// multiply-add).
+// with w dequantised to f32 as base/stored.h says, a bias that isn't there as +0, and every NaN
+// written as one quiet NaN. A row's bits depend on that row alone: not on how many rows the call
+// has, on threads, or on the instruction set (every one with fused multiply-add).
+// docs/linear.md shows how the weights stand in memory and what that gains.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +33,19 @@ class Linear {
  public:
   Linear() = default;
   // Copies: `weights` and `bias` ([out], or empty for none) need not outlive it. f64 is rounded to
-  // f32; the other types are kept. in must be a multiple of the type's block.
+  // f32; the other types are kept. in must be a multiple of the type's block, is_number(type) hold;
+  // the data needs no alignment.
   Linear(const StoredMatrix& weights, std::span<const float> bias);
-  // Several matrices with one input as one layer: their rows one after another (q, k and v).
+  // Several matrices with one input as one layer, their rows one after another (q, k and v, or gate
+  // and up): fewer and larger calls. Their types may differ. At least one; bias [sum of out].
+  Linear(std::span<const StoredMatrix> weights, std::span<const float> bias);
 
   index_t out() const;
   index_t in() const;
-  Stored type() const;
+  Stored type() const;    // of the first matrix
   index_t bytes() const;  // of the packed weights and the bias
 
+  // x may not overlap y.
   void apply(const View<const float, 2>& x, const View<float, 2>& y, const Context& context) const;
   // out [in] = row `o` of W dequantised: a tied embedding table is read through the head's weights.
   void row(index_t o, std::span<float> out) const;

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel_set.h"
+#include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 
 namespace {
@@ -85,6 +86,22 @@ struct F32 {
       m[i + 4].x = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
     }
   }
+
+  struct Word {
+    __m256i x;
+  };
+  static Word load_word(const std::uint32_t* from) {
+    return {_mm256_load_si256(static_cast<const __m256i*>(static_cast<const void*>(from)))};
+  }
+  static Word both(Word a, std::uint32_t mask) {
+    return {_mm256_and_si256(a.x, _mm256_set1_epi32(static_cast<int>(mask)))};
+  }
+  static Word either(Word a, Word b) { return {_mm256_or_si256(a.x, b.x)}; }
+  template <int N>
+  static Word moved(Word a) {
+    return {N >= 0 ? _mm256_slli_epi32(a.x, N & 31) : _mm256_srli_epi32(a.x, -N & 31)};
+  }
+  static F32 whole(Word a) { return {_mm256_cvtepi32_ps(a.x)}; }
 
  private:
   static const __m128i* as_bits(const void* from) { return static_cast<const __m128i*>(from); }
@@ -169,6 +186,11 @@ struct Panel {
   static constexpr int kStrip = C == 1 ? 8 : 4;
 };
 
+// Six rows by two vectors of outputs leave two registers for weights and one for a broadcast.
+struct Tile {
+  static constexpr int kVectors = 2, kRows = 6;
+};
+
 constexpr const char* kFeatures[] = {"avx2", "fma", "f16c", nullptr};
 
 }  // namespace
@@ -176,7 +198,11 @@ constexpr const char* kFeatures[] = {"avx2", "fma", "f16c", nullptr};
 namespace glasshead {
 
 extern const KernelSet kernel_set_avx2;
-const KernelSet kernel_set_avx2{"avx2", "scalar", kFeatures, panel_kernels<Panel<F32>>(),
-                                panel_kernels<Panel<F64>>()};
+const KernelSet kernel_set_avx2{"avx2",
+                                "scalar",
+                                kFeatures,
+                                panel_kernels<Panel<F32>>(),
+                                panel_kernels<Panel<F64>>(),
+                                linear_kernels<F32, Tile>()};
 
 }  // namespace glasshead

@@ -11,6 +11,7 @@
 #pragma GCC diagnostic pop
 
 #include "kernels/kernel_set.h"
+#include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 
 namespace {
@@ -106,6 +107,20 @@ struct F32 {
     }
   }
 
+  struct Word {
+    __m512i x;
+  };
+  static Word load_word(const std::uint32_t* from) { return {_mm512_load_si512(from)}; }
+  static Word both(Word a, std::uint32_t mask) {
+    return {_mm512_and_si512(a.x, _mm512_set1_epi32(static_cast<int>(mask)))};
+  }
+  static Word either(Word a, Word b) { return {_mm512_or_si512(a.x, b.x)}; }
+  template <int N>
+  static Word moved(Word a) {
+    return {N >= 0 ? _mm512_slli_epi32(a.x, N & 31) : _mm512_srli_epi32(a.x, -N & 31)};
+  }
+  static F32 whole(Word a) { return {_mm512_cvtepi32_ps(a.x)}; }
+
  private:
   template <class I>
   static const I* as_bits(const void* from) {
@@ -193,6 +208,12 @@ struct Panel {
   static constexpr int kStrip = C == 1 ? 16 : 8;
 };
 
+// Twenty-four accumulators and two vectors of weights; a row's element is broadcast by the
+// multiply-add that uses it.
+struct Tile {
+  static constexpr int kVectors = 2, kRows = 12;
+};
+
 constexpr const char* kFeatures[] = {"avx512f", "avx512dq", "avx512bw", "avx512vl", nullptr};
 
 }  // namespace
@@ -200,7 +221,11 @@ constexpr const char* kFeatures[] = {"avx512f", "avx512dq", "avx512bw", "avx512v
 namespace glasshead {
 
 extern const KernelSet kernel_set_avx512;
-const KernelSet kernel_set_avx512{"avx512", "avx2", kFeatures, panel_kernels<Panel<F32>>(),
-                                  panel_kernels<Panel<F64>>()};
+const KernelSet kernel_set_avx512{"avx512",
+                                  "avx2",
+                                  kFeatures,
+                                  panel_kernels<Panel<F32>>(),
+                                  panel_kernels<Panel<F64>>(),
+                                  linear_kernels<F32, Tile>()};
 
 }  // namespace glasshead

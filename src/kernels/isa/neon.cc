@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/kernel_set.h"
+#include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 
 namespace {
@@ -75,6 +76,18 @@ struct F32 {
     m[3].x = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
   }
 
+  struct Word {
+    uint32x4_t x;
+  };
+  static Word load_word(const std::uint32_t* from) { return {vld1q_u32(from)}; }
+  static Word both(Word a, std::uint32_t mask) { return {vandq_u32(a.x, vdupq_n_u32(mask))}; }
+  static Word either(Word a, Word b) { return {vorrq_u32(a.x, b.x)}; }
+  template <int N>
+  static Word moved(Word a) {
+    return {vshlq_u32(a.x, vdupq_n_s32(N))};
+  }
+  static F32 whole(Word a) { return {vcvtq_f32_u32(a.x)}; }
+
  private:
   static F32 zero(uint32x4_t where, F32 a) {
     return {vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a.x), where))};
@@ -145,6 +158,11 @@ struct Panel {
                                          : 4;
 };
 
+// Twenty-four accumulators, four vectors of weights and a row's element.
+struct Tile {
+  static constexpr int kVectors = 4, kRows = 6;
+};
+
 constexpr const char* kFeatures[] = {"neon", nullptr};
 
 }  // namespace
@@ -152,7 +170,11 @@ constexpr const char* kFeatures[] = {"neon", nullptr};
 namespace glasshead {
 
 extern const KernelSet kernel_set_neon;
-const KernelSet kernel_set_neon{"neon", "scalar", kFeatures, panel_kernels<Panel<F32>>(),
-                                panel_kernels<Panel<F64>>()};
+const KernelSet kernel_set_neon{"neon",
+                                "scalar",
+                                kFeatures,
+                                panel_kernels<Panel<F32>>(),
+                                panel_kernels<Panel<F64>>(),
+                                linear_kernels<F32, Tile>()};
 
 }  // namespace glasshead

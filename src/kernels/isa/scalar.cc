@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/kernel_set.h"
+#include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 #include "kernels/scalar.inl.h"
 
@@ -17,6 +18,12 @@ struct Panel {
   static constexpr int kStrip = C <= 2 ? 4 : 2;
 };
 
+using F32 = Scalar<float, std::uint32_t>;
+
+struct Tile {
+  static constexpr int kVectors = 4, kRows = 2;
+};
+
 constexpr const char* kFeatures[] = {nullptr};
 
 }  // namespace
@@ -24,8 +31,11 @@ constexpr const char* kFeatures[] = {nullptr};
 namespace glasshead {
 
 extern const KernelSet kernel_set_scalar;
-const KernelSet kernel_set_scalar{"scalar", nullptr, kFeatures,
-                                  panel_kernels<Panel<Scalar<float, std::uint32_t>>>(),
-                                  panel_kernels<Panel<Scalar<double, std::uint64_t>>>()};
+const KernelSet kernel_set_scalar{"scalar",
+                                  nullptr,
+                                  kFeatures,
+                                  panel_kernels<Panel<F32>>(),
+                                  panel_kernels<Panel<Scalar<double, std::uint64_t>>>(),
+                                  linear_kernels<F32, Tile>()};
 
 }  // namespace glasshead

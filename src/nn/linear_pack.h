@@ -1,0 +1,32 @@
+// Stored matrices brought into the order that kernels/linear_kernels.h wants, and read back.
+//
+//   const index_t bytes = packed_bytes(form_of(matrix.type), matrix.out, matrix.in);
+//   pack(matrix, data);                             // data [bytes], aligned to 64
+//   unpack_row(form, data, matrix.in, o, out);      // row o as f32
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/linear_kernels.h"
+#include "nn/linear.h"
+
+namespace glasshead::nn {
+
+WeightForm form_of(Stored type);                   // is_number(type); f64 becomes f32
+index_t form_elements(WeightForm form);            // of a block along `in`
+index_t group_bytes(WeightForm form, index_t in);  // of 32 outputs
+index_t groups_of(index_t out);                    // out / 32, rounded up
+
+// Outputs beyond the matrix's are zeros. matrix.in is a multiple of form_elements.
+void pack(const StoredMatrix& matrix, std::byte* data);
+
+// Whether the kernels' way of computing a weight by one fused multiply-add is the formula's: an
+// infinite factor of a block would otherwise make NaN of what is inf.
+bool is_plain(WeightForm form, const std::byte* data, index_t out, index_t in);
+
+// Elements [first, first + out.size()) of row `o`, by the formula of base/stored.h.
+void unpack_row(WeightForm form, const std::byte* data, index_t in, index_t o, index_t first,
+                std::span<float> out);
+
+}  // namespace glasshead::nn
