@@ -53,7 +53,7 @@ def build(spec: Spec) -> tuple[Any, float]:
     config = spec.config
     kv_heads = config.get("num_key_value_heads", 6)
     key_width = config["n_embd"] if "n_embd" in config else kv_heads * (config.get("head_dim") or 8)
-    steps = 5 if config.get("attn_logit_softcapping") else 14
+    steps = 5 if config.get("attn_logit_softcapping") else 8 if spec.targets else 14
     share = weights.sharpen(model, rows, key_width, offset, steps)
     weights.stored_exactly(model, {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}[spec.stored])
     wrong = [n for n, p in model.named_parameters() if p.dtype != torch.float64]

@@ -152,7 +152,7 @@ def beams(model: Any, ids: torch.Tensor, steps: int) -> Arrays:
         decoder_start_token_id=0,
         pad_token_id=0,
         eos_token_id=1,
-        use_cache=True,
+        use_cache=False,
     )
     out = model.generate(ids, generation_config=settings)
     return {

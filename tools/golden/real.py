@@ -1,0 +1,177 @@
+"""What transformers and llama.cpp compute with real weights: small enough to keep, exact enough to compare with.
+
+The weights themselves are fetched (tools/fetch_models.py) or lie in ../shared/models."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import gguf
+import numpy as np
+import tokenizers
+import torch
+import transformers
+
+from golden import reference
+from golden.files import write_expected, write_json
+from golden.prompts import PROMPTS, SENTENCES
+
+Arrays = dict[str, np.ndarray]
+REACTION = "CC(C)S.CN(C)C=O.Fc1cccnc1F.O=C([O-])[O-].[K+].[K+]>>CC(C)Sc1ncccc1F"
+REACTION_IDS = [
+    *(12, 16, 16, 17, 16, 18, 34, 24, 16, 23, 17, 16, 18, 16, 22, 19, 24, 27, 15, 20, 15, 15, 15, 25, 15, 20, 27, 24),
+    *(19, 22, 16, 17, 36, 18, 36, 24, 51, 24, 51, 29, 16, 16, 17, 16, 18, 34, 15, 20, 25, 15, 15, 15, 15, 20, 27, 13),
+]
+# Product token: reactant token, as the package's README maps the reaction; read in layer 10, head 5.
+ATOM_MAP = {40: 1, 41: 2, 43: 4, 45: 6, 46: 24, 48: 23, 49: 22, 50: 21, 51: 20, 52: 18, 54: 17}
+TOP = 20
+
+
+def load_wide(cls: Any, folder: pathlib.Path) -> Any:
+    return cls.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager").eval()
+
+
+def stories(folder: pathlib.Path, out: pathlib.Path) -> None:
+    """260 thousand parameters: everything for the first 41 tokens, and 256 greedy ones from BOS alone."""
+    with reference.wide():
+        model = load_wide(transformers.LlamaForCausalLM, folder)
+        more, found = reference.greedy(model, {"input_ids": torch.tensor([[1]])}, 256, -1)
+        ids = [1, *found[:40]]
+        states = reference.run(model, {"input_ids": torch.tensor([ids])})
+    arrays = {f"0.{name}": reference.numbers(value) for name, value in states.items()}
+    arrays |= {"0.ids": np.array(ids, np.int32), "1.ids": np.array([1], np.int32)}
+    arrays |= {f"1.{name}": value for name, value in more.items()}
+    write_expected(out / "stories260K.safetensors", arrays)
+
+
+def reaction(folder: pathlib.Path, out: pathlib.Path) -> None:
+    """The README's reaction: layer 10's weights, the logits, and the map that head 5 is."""
+    with reference.wide():
+        model = load_wide(transformers.AlbertForMaskedLM, folder)
+        states = reference.run(model, {"input_ids": torch.tensor([REACTION_IDS])})
+    kept = ("weights.10", "out", "logits", "in.0")
+    arrays = {f"0.{name}": reference.numbers(states[name]) for name in kept}
+    arrays["0.ids"] = np.array(REACTION_IDS, np.int32)
+    head = arrays["0.weights.10"][5]
+    for product, reactant in ATOM_MAP.items():
+        assert head[product].argmax() == reactant, (product, head[product].argmax())
+    write_expected(out / "rxnmapper-albert.safetensors", arrays)
+    record = {"reaction": REACTION, "layer": 10, "head": 5, "query_to_key": [list(pair) for pair in ATOM_MAP.items()]}
+    write_json(out / "rxnmapper-albert.json", record)
+
+
+def minilm(folder: pathlib.Path, out: pathlib.Path) -> None:
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    arrays: Arrays = {}
+    with reference.wide():
+        model = load_wide(transformers.BertModel, folder)
+        for text, sentence in enumerate(SENTENCES):
+            ids = tokenizer.encode(sentence).ids
+            inputs = {"input_ids": torch.tensor([ids]), "token_type_ids": torch.zeros(1, len(ids), dtype=torch.long)}
+            states = reference.run(model, inputs)
+            arrays[f"{text}.ids"] = np.array(ids, np.int32)
+            arrays[f"{text}.types"] = np.zeros(len(ids), np.int32)
+            arrays[f"{text}.embedding"] = reference.numbers(states["embedding"])
+            if text == 0:
+                arrays |= {f"0.{n}": reference.numbers(v) for n, v in states.items() if "in." in n or "weights" in n}
+    write_expected(out / "minilm.safetensors", arrays)
+    write_json(out / "minilm.json", {"sentences": SENTENCES})
+
+
+def smollm_tokenizer(path: pathlib.Path) -> tokenizers.Tokenizer:
+    """From the file's own tokens and merges: digits one by one, then byte-level BPE."""
+    fields = gguf.GGUFReader(path).fields
+
+    def strings(key: str) -> list[str]:
+        field = fields[f"tokenizer.ggml.{key}"]
+        return [bytes(field.parts[i]).decode() for i in field.data]
+
+    vocab = {token: i for i, token in enumerate(strings("tokens"))}
+    merges = [tuple(merge.split(" ", 1)) for merge in strings("merges")]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, merges))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
+        [tokenizers.pre_tokenizers.Digits(individual_digits=True), tokenizers.pre_tokenizers.ByteLevel(False)]
+    )
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    return tokenizer
+
+
+def top(logits: torch.Tensor) -> tuple[list[int], list[float]]:
+    """The likeliest tokens and their log-probabilities."""
+    best = torch.topk(torch.log_softmax(logits.double(), -1), TOP)
+    return best.indices.tolist(), best.values.tolist()
+
+
+def continue_greedily(model: Any, ids: list[int], steps: int) -> tuple[list[int], list[Any]]:
+    cache, given, found, tops = None, torch.tensor([ids]), [], []
+    for _ in range(steps):
+        with torch.no_grad():
+            out = model(input_ids=given, past_key_values=cache, use_cache=True)
+        cache = out.past_key_values
+        tops.append(top(out.logits[0, -1]))
+        found.append(tops[-1][0][0])
+        given = torch.tensor([[found[-1]]])
+    return found, tops
+
+
+def llama_cpp(path: pathlib.Path, prompts: list[list[int]], steps: int) -> list[tuple[list[int], list[Any]]]:
+    import xllamacpp
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(path)
+    parameters.n_ctx = 256
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = 1
+    server = xllamacpp.Server(parameters)
+    results = []
+    for ids in prompts:
+        answer = server.handle_completions(
+            {"prompt": ids, "n_predict": steps, "temperature": 0.0, "n_probs": TOP, "return_tokens": True,
+             "cache_prompt": False, "ignore_eos": False, "samplers": ["temperature"]}
+        )
+        answer = json.loads(answer) if isinstance(answer, str) else answer
+        steps_seen = answer["completion_probabilities"]
+        tops = [([t["id"] for t in s["top_logprobs"]], [t["logprob"] for t in s["top_logprobs"]]) for s in steps_seen]
+        results.append((answer["tokens"], tops))
+    return results
+
+
+def smollm2(folder: pathlib.Path, out: pathlib.Path, steps: int = 64) -> None:
+    """64 tokens each of ten texts, and the 64 that follow: by transformers in float32 with the file's numbers
+    dequantised, and by llama.cpp, which multiplies with activations of 8 bits."""
+    path = folder / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    tokenizer = smollm_tokenizer(path)
+    prompts = [tokenizer.encode(text).ids[:64] for text in PROMPTS]
+    assert all(len(ids) == 64 for ids in prompts), [len(ids) for ids in prompts]
+    model = transformers.LlamaForCausalLM.from_pretrained(
+        folder, gguf_file=path.name, dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    runs = {"transformers": [continue_greedily(model, ids, steps) for ids in prompts],
+            "llama.cpp": llama_cpp(path, prompts, steps)}
+    arrays: Arrays = {}
+    for text, ids in enumerate(prompts):
+        arrays[f"{text}.ids"] = np.array(ids, np.int32)
+        for engine, results in runs.items():
+            found, tops = results[text]
+            arrays[f"{text}.{engine}.greedy"] = np.array(found, np.int32)
+            arrays[f"{text}.{engine}.top_ids"] = np.array([t[0] for t in tops], np.int32)
+            arrays[f"{text}.{engine}.top_logprobs"] = np.array([t[1] for t in tops], np.float32)
+    with torch.no_grad():
+        states = reference.run(model, {"input_ids": torch.tensor([prompts[0]])})
+    rows = torch.stack([states[f"weights.{n}"][0, :, -1] for n in range(30)])
+    arrays["0.last_rows"] = rows.to(torch.float32).numpy()  # [layers, heads, keys] of the last query
+    arrays["0.logits_last"] = states["logits"][0, -1].to(torch.float32).numpy()
+    write_expected(out / "smollm2.safetensors", arrays)
+    same = [int(np.argmin(np.append(arrays[f"{t}.transformers.greedy"] == arrays[f"{t}.llama.cpp.greedy"], False)))
+            for t in range(len(prompts))]
+    record = {"texts": [tokenizer.decode(ids) for ids in prompts], "agree_for": same,
+              "continuations": {engine: [tokenizer.decode(r[0]) for r in results] for engine, results in runs.items()}}
+    write_json(out / "smollm2.json", record)
+    print("smollm2: transformers and llama.cpp agree for", same, "tokens", flush=True)
+
+
+MAKERS = {"stories260K": stories, "rxnmapper-albert": reaction, "minilm": minilm, "smollm2": smollm2}
