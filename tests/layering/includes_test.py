@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "wire": {"base", "core", "nn"},
     "doctor": {"base", "core", "nn", "wire"},
     "audit": {"base", "core", "wire", "doctor"},  # files by the public header
+    "model": {"base", "core", "formats", "text", "nn"},
 }
 # What programs and bindings may include beside the public headers and their own: whole layers, and of the others the
 # headers made for them. What a program needs and finds in no public header belongs into one of these.
@@ -32,7 +33,7 @@ PROGRAMS_MAY_INCLUDE = {
 MAY_USE = {
     "base": {"sys", "asm"},  # only in cpu_features.cc: the processor is the operating system's to describe
     "kernels": set(), "core": {"fmt"}, "formats": {"fmt", "nlohmann"}, "nn": {"fmt"},
-    "wire": {"fmt"}, "doctor": {"fmt"}, "audit": set(),
+    "wire": {"fmt"}, "doctor": {"fmt"}, "audit": set(), "model": {"fmt"},
 }
 # Standard headers that break a promise: another machine's bits, output, or the WebAssembly build.
 FORBIDDEN_STD = {"iostream", "random", "regex", "thread", "mutex", "filesystem", "unordered_map",
