@@ -68,7 +68,7 @@ std::optional<std::string> text_of(const ConfigValue& value) {
   return std::nullopt;
 }
 
-constexpr const char* kWhole = "a whole number, 0 or more";
+constexpr const char* kWhole = "a whole number, 0 or more,";
 constexpr const char* kNumber = "a finite number";
 constexpr const char* kFlag = "true or false";
 constexpr const char* kText = "a text";
