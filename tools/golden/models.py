@@ -53,8 +53,11 @@ def build(spec: Spec) -> tuple[Any, float]:
     config = spec.config
     kv_heads = config.get("num_key_value_heads", 6)
     key_width = config["n_embd"] if "n_embd" in config else kv_heads * (config.get("head_dim") or 8)
-    steps = 5 if config.get("attn_logit_softcapping") else 8 if spec.targets else 14
-    share = weights.sharpen(model, rows, key_width, offset, steps)
+    steps, enough = (5 if config.get("attn_logit_softcapping") else 14), 0.6
+    if spec.targets:  # unscaled scores are large as they are, and four layers below each other's errors add up
+        weights.scale_scores(model, 0.5, 0, offset)
+        enough = 0.4
+    share = weights.sharpen(model, rows, key_width, offset, steps, enough)
     weights.stored_exactly(model, {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}[spec.stored])
     wrong = [n for n, p in model.named_parameters() if p.dtype != torch.float64]
     assert not wrong, wrong

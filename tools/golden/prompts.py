@@ -10,8 +10,8 @@ PROMPTS = [
     "Question: A train leaves the station at 9:15 and travels 120 kilometres at a constant speed of 80 kilometres per "
     "hour. It then waits 10 minutes before it returns at 60 kilometres per hour. At what time does the train arrive back "
     "at the station? Answer: Let us work through this step by step. First, the",
-    "def count_words(path):\n    \"\"\"Return a dictionary that maps each word in the file to how often it occurs.\"\"\"\n"
-    "    counts = {}\n    with open(path, encoding=\"utf-8\") as file:\n        for line in file:\n            for word in "
+    'def count_words(path):\n    """Return a dictionary that maps each word in the file to how often it occurs."""\n'
+    '    counts = {}\n    with open(path, encoding="utf-8") as file:\n        for line in file:\n            for word in '
     "line.lower().split():\n                counts[word] = counts.get(word, 0) + 1\n    return counts\n\n\ndef",
     "Photosynthesis is the process by which green plants turn light into chemical energy. Inside the chloroplasts, "
     "chlorophyll absorbs light, mostly red and blue, and uses its energy to split molecules of water. Oxygen is released "

@@ -26,7 +26,7 @@ CENTRE = {KIND.Q4_K: 7.5, KIND.Q5_K: 15.5}
 LEGACY_SPEC = Spec(
     "llama-legacy-quants",
     "LlamaForCausalLM",
-    decoder(hidden_size=32, intermediate_size=64, head_dim=16, num_attention_heads=6),
+    decoder(hidden_size=32, intermediate_size=64, head_dim=16, num_attention_heads=4, num_key_value_heads=2),
     "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 in one file, every type in several places",
     gguf="llama",
     stored="F32",

@@ -130,8 +130,16 @@ def llama_cpp(path: pathlib.Path, prompts: list[list[int]], steps: int) -> list[
     results = []
     for ids in prompts:
         answer = server.handle_completions(
-            {"prompt": ids, "n_predict": steps, "temperature": 0.0, "n_probs": TOP, "return_tokens": True,
-             "cache_prompt": False, "ignore_eos": False, "samplers": ["temperature"]}
+            {
+                "prompt": ids,
+                "n_predict": steps,
+                "temperature": 0.0,
+                "n_probs": TOP,
+                "return_tokens": True,
+                "cache_prompt": False,
+                "ignore_eos": False,
+                "samplers": ["temperature"],
+            }
         )
         answer = json.loads(answer) if isinstance(answer, str) else answer
         steps_seen = answer["completion_probabilities"]
@@ -150,8 +158,10 @@ def smollm2(folder: pathlib.Path, out: pathlib.Path, steps: int = 64) -> None:
     model = transformers.LlamaForCausalLM.from_pretrained(
         folder, gguf_file=path.name, dtype=torch.float32, attn_implementation="eager"
     ).eval()
-    runs = {"transformers": [continue_greedily(model, ids, steps) for ids in prompts],
-            "llama.cpp": llama_cpp(path, prompts, steps)}
+    runs = {
+        "transformers": [continue_greedily(model, ids, steps) for ids in prompts],
+        "llama.cpp": llama_cpp(path, prompts, steps),
+    }
     arrays: Arrays = {}
     for text, ids in enumerate(prompts):
         arrays[f"{text}.ids"] = np.array(ids, np.int32)
@@ -166,10 +176,15 @@ def smollm2(folder: pathlib.Path, out: pathlib.Path, steps: int = 64) -> None:
     arrays["0.last_rows"] = rows.to(torch.float32).numpy()  # [layers, heads, keys] of the last query
     arrays["0.logits_last"] = states["logits"][0, -1].to(torch.float32).numpy()
     write_expected(out / "smollm2.safetensors", arrays)
-    same = [int(np.argmin(np.append(arrays[f"{t}.transformers.greedy"] == arrays[f"{t}.llama.cpp.greedy"], False)))
-            for t in range(len(prompts))]
-    record = {"texts": [tokenizer.decode(ids) for ids in prompts], "agree_for": same,
-              "continuations": {engine: [tokenizer.decode(r[0]) for r in results] for engine, results in runs.items()}}
+    same = [
+        int(np.argmin(np.append(arrays[f"{t}.transformers.greedy"] == arrays[f"{t}.llama.cpp.greedy"], False)))
+        for t in range(len(prompts))
+    ]
+    record = {
+        "texts": [tokenizer.decode(ids) for ids in prompts],
+        "agree_for": same,
+        "continuations": {engine: [tokenizer.decode(r[0]) for r in results] for engine, results in runs.items()},
+    }
     write_json(out / "smollm2.json", record)
     print("smollm2: transformers and llama.cpp agree for", same, "tokens", flush=True)
 

@@ -440,6 +440,7 @@ T5 = [
         lengths=(40, 23),
         targets=(9, 6),
         stored="F32",
+        seed=6,
     ),
     Spec(
         "t5-v1_1",
@@ -451,6 +452,7 @@ T5 = [
         targets=(9, 6),
         edit=untied_t5,
         untie="lm_head.weight",
+        seed=6,
     ),
     Spec(
         "t5-flan",

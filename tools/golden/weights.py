@@ -64,15 +64,20 @@ def scale_scores(model: torch.nn.Module, factor: float, key_width: int, offset_n
 
 
 def sharpen(
-    model: torch.nn.Module, weights: Callable[[], list[torch.Tensor]], key_width: int, offset: bool, steps: int
+    model: torch.nn.Module,
+    weights: Callable[[], list[torch.Tensor]],
+    key_width: int,
+    offset: bool,
+    steps: int,
+    enough: float,
 ) -> float:
-    """Scales q and k until in most rows with a choice one key has more than half, or `steps` times (a softcap allows
-    no more, however large the scores, and large scores are imprecise ones); returns the share of such rows."""
+    """Scales q and k until in `enough` of the rows with a choice one key has more than half, or `steps` times (a
+    softcap allows no more, however large the scores, and large scores are imprecise ones); returns the share."""
     share = 0.0
     for _ in range(steps):
         rows = torch.cat([w[..., 2:, :].amax(-1).flatten() for w in weights()])
         share = (rows > 0.5).double().mean().item()
-        if share > 0.6:
+        if share > enough:
             break
         scale_scores(model, 1.15, key_width, offset)
     return share
