@@ -2,18 +2,11 @@
 // the command's.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 
-import {command, download, exact, id, launch, open, serve, shownText, texts, type} from './browser.mjs';
+import {command, download, exact, id, open, serve, shownText, texts, type, workplace} from './browser.mjs';
 
-let browser, server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), serve()]);
-});
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
+const {browser, server} = await workplace();
 
 const cells = (matrix, rows, columns) =>
   [...Array(rows).keys()].flatMap((i) => [...Array(columns).keys()].map((j) => `cell-${matrix}-${i}-${j}`));

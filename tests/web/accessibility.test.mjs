@@ -1,18 +1,11 @@
 // The page for people who use a keyboard, a screen reader, large print or colours of their own.
 import assert from 'node:assert/strict';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 
 import {findings, kLooks} from './axe.mjs';
-import {id, launch, open, serve, shownText} from './browser.mjs';
+import {id, open, shownText, workplace} from './browser.mjs';
 
-let browser, server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), serve()]);
-});
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
+const {browser, server} = await workplace();
 
 const kStates = {
   'as given': '#/learn/three-tokens-causal',

@@ -1,9 +1,11 @@
 // The built page (build/web) on a server of its own, in Debian's Chromium.
 import {createServer} from 'node:http';
-import {readFile} from 'node:fs/promises';
+import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {existsSync} from 'node:fs';
 import {createRequire} from 'node:module';
+import {tmpdir} from 'node:os';
 import {extname, join, normalize} from 'node:path';
+import {after} from 'node:test';
 import {fileURLToPath} from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,8 +18,9 @@ const kTypes = {
   '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm',
 };
 
-// `broken`: the engine's modules come as these bytes instead, or those that `onlyBroken` names. `inHead`: stands in the page's head.
-export async function serve({broken, onlyBroken = /\.wasm$/, inHead = ''} = {}) {
+// `broken`: the engine's modules come as these bytes instead, or those that `onlyBroken` names. `missing`: files that are not there.
+// `inHead`: stands in the page's head.
+export async function serve({broken, onlyBroken = /\.wasm$/, missing, inHead = ''} = {}) {
   const folder = join(root, 'build/web');
   const asked = [];
   const server = createServer(async (request, response) => {
@@ -25,6 +28,7 @@ export async function serve({broken, onlyBroken = /\.wasm$/, inHead = ''} = {}) 
     asked.push(path);
     const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
     try {
+      if (missing?.test(file)) throw new Error('missing');
       let bytes = broken && file.endsWith('.wasm') && onlyBroken.test(file) ? Buffer.from(broken) : await readFile(file);
       if (inHead && file.endsWith('.html')) bytes = Buffer.from(bytes.toString('utf8').replace('</head>', () => `${inHead}</head>`));
       response.writeHead(200, {'Content-Type': kTypes[extname(file)] ?? 'application/octet-stream'});
@@ -43,16 +47,35 @@ export async function launch() {
   return chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu']});
 }
 
-export const id = (name) => `[data-testid="${name}"]`;
+// What the tests of a file share, gone when they are done: a browser, the built page on a server (`serve`
+// has its options), a folder to write in.
+export async function workplace(served = {}) {
+  const [browser, server, folder] = await Promise.all([launch(), serve(served), mkdtemp(join(tmpdir(), 'glasshead-web-'))]);
+  after(async () => {
+    await browser.close();
+    server.close();
+    await rm(folder, {recursive: true});
+  });
+  return {browser, server, folder};
+}
 
-// A page opened at an address, ready; what went wrong in it is in `errors`.
-export async function open(browser, server, fragment = '', options = {}) {
-  const context = await browser.newContext({viewport: {width: 1280, height: 900}, acceptDownloads: true, ...options});
-  const page = await context.newPage();
+// What goes wrong in a page is kept in `errors`, what it asks for in `asked`.
+export function watched(page) {
   page.errors = [];
-  page.foreign = [];
+  page.asked = [];
   page.on('pageerror', (error) => page.errors.push(String(error)));
   page.on('console', (message) => { if (message.type() === 'error') page.errors.push(message.text()); });
+  page.on('request', (request) => { if (!/^(data|blob):/.test(request.url())) page.asked.push(request.url()); });
+  return page;
+}
+
+export const id = (name) => `[data-testid="${name}"]`;
+
+// A page opened at an address, ready, and watched; what it asked of other origins is in `foreign`.
+export async function open(browser, server, fragment = '', options = {}) {
+  const context = await browser.newContext({viewport: {width: 1280, height: 900}, acceptDownloads: true, ...options});
+  const page = watched(await context.newPage());
+  page.foreign = [];
   page.on('request', (request) => { if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.origin)) page.foreign.push(request.url()); });
   await page.goto(`${server.origin}/${fragment}`);
   await page.waitForSelector('[data-ready="true"]');
@@ -72,9 +95,16 @@ export async function type(page, name, text) {
   await page.keyboard.press('Enter');
 }
 
-export async function download(page, format) {
-  const menu = page.locator(id('export'));
+export async function openMenu(page, name) {
+  const menu = page.locator(id(name));
   if (!(await menu.evaluate((summary) => summary.parentElement.open))) await menu.click();
-  const [file] = await Promise.all([page.waitForEvent('download'), page.locator(id(`export-${format}`)).click()]);
-  return readFile(await file.path(), 'utf8');
 }
+
+// The file that a button of the export menu gives.
+export async function downloaded(page, format) {
+  await openMenu(page, 'export');
+  const [file] = await Promise.all([page.waitForEvent('download'), page.locator(id(`export-${format}`)).click()]);
+  return {name: file.suggestedFilename(), bytes: await readFile(await file.path())};
+}
+
+export const download = async (page, format) => (await downloaded(page, format)).bytes.toString('utf8');

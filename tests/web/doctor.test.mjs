@@ -1,23 +1,14 @@
 // What an engineer does with the doctor's page, in Chromium: verdicts are the command's.
 import assert from 'node:assert/strict';
 import {execFileSync, spawnSync} from 'node:child_process';
-import {mkdtempSync, readFileSync, writeFileSync} from 'node:fs';
-import {tmpdir} from 'node:os';
+import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 
 import {findings, kLooks} from './axe.mjs';
-import {command, id, launch, open, root, serve} from './browser.mjs';
+import {command, id, open, root, serve, workplace} from './browser.mjs';
 
-let browser, server, folder;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), serve()]);
-  folder = mkdtempSync(join(tmpdir(), 'glasshead-web-'));
-});
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
+const {browser, server, folder} = await workplace();
 
 const doctor = (...args) => spawnSync(command, ['doctor', ...args], {encoding: 'utf8', cwd: folder});
 

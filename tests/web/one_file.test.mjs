@@ -1,23 +1,14 @@
 // The page as one file (glasshead trace --interactive): from disk and in frames, without a network.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 
-import {command, download, exact, id, launch, root, shownText, type} from './browser.mjs';
+import {command, download, exact, id, root, shownText, type, watched, workplace} from './browser.mjs';
 
-let browser, folder;
-before(async () => {
-  browser = await launch();
-  folder = await mkdtemp(join(tmpdir(), 'one-file-'));
-});
-after(async () => {
-  await browser.close();
-  await rm(folder, {recursive: true});
-});
+const {browser, folder} = await workplace();
 
 const trace = (...words) => execFileSync(command, ['trace', ...words], {encoding: 'utf8'});
 
@@ -30,12 +21,7 @@ async function lesson(name, ...words) {
 // A page with the network off; what it asks for and what goes wrong in it is kept.
 async function open(file) {
   const context = await browser.newContext({offline: true, acceptDownloads: true});
-  const page = await context.newPage();
-  page.asked = [];
-  page.errors = [];
-  page.on('request', (request) => { if (!/^(data|blob):/.test(request.url())) page.asked.push(request.url()); });
-  page.on('pageerror', (error) => page.errors.push(String(error)));
-  page.on('console', (message) => { if (message.type() === 'error') page.errors.push(message.text()); });
+  const page = watched(await context.newPage());
   await page.goto(pathToFileURL(file).href);
   return page;
 }

@@ -1,23 +1,14 @@
 // A sheet of one's own, in Chromium: made, pasted into, kept in its address.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {mkdtempSync, readFileSync, writeFileSync} from 'node:fs';
-import {tmpdir} from 'node:os';
+import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 
 import {findings, kLooks} from './axe.mjs';
-import {command, download, id, launch, open, serve, shownText, texts, type} from './browser.mjs';
+import {command, download, id, open, shownText, texts, type, workplace} from './browser.mjs';
 
-let browser, server, folder;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), serve()]);
-  folder = mkdtempSync(join(tmpdir(), 'glasshead-web-'));
-});
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
+const {browser, server, folder} = await workplace();
 
 const quiet = (page) => {
   assert.deepEqual(page.errors, []);

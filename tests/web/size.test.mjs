@@ -5,16 +5,15 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 import {gzipSync} from 'node:zlib';
 
-import {launch, open, root, serve} from './browser.mjs';
+import {open, root, workplace} from './browser.mjs';
 
 // The goal is 150 kB; it was 541 kB with one module.
 const kMost = 205_000;
 
+const {browser, server} = await workplace();
+
 test(`the page of lessons is at most ${kMost} bytes compressed`, async (context) => {
-  const browser = await launch(), server = await serve();
   await open(browser, server, '#/learn/three-tokens');
-  await browser.close();
-  server.close();
   const sizes = [...new Set(server.asked)].filter((path) => path !== '/favicon.ico').map((path) => {
     const file = path.endsWith('/') ? `${path}index.html` : path;
     return [file, gzipSync(readFileSync(join(root, 'build/web', file)), {level: 9}).length];

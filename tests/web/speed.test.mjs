@@ -1,9 +1,9 @@
 // How long an edit of a 16 x 16 case takes to be on the screen: printed, not judged, as the machine
 // it runs on decides as much as the page.
 import assert from 'node:assert/strict';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 
-import {launch, open, serve} from './browser.mjs';
+import {open, workplace} from './browser.mjs';
 
 const kSize = 16, kEdits = 50;
 
@@ -24,14 +24,7 @@ const sixteen = JSON.stringify({
 });
 const kCase = `<script type="application/json" id="glasshead-case">${JSON.stringify({name: 'sixteen', text: sixteen})}</script>`;
 
-let browser, server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), serve({inHead: kCase})]);
-});
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
+const {browser, server} = await workplace({inHead: kCase});
 
 // In the page: types numbers into cells of X, and for each waits until it is drawn. `work`: until
 // the document is changed and laid out. `painted`: until the frame that shows it is done.

@@ -1,23 +1,14 @@
 // The page that `glasshead view` serves: its token, its cases, and what happens when it is gone.
 import assert from 'node:assert/strict';
 import {spawn} from 'node:child_process';
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {createInterface} from 'node:readline';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 
-import {command, id, launch, root, shownText, type} from './browser.mjs';
+import {command, id, root, shownText, type, watched, workplace} from './browser.mjs';
 
-let browser, folder;
-before(async () => {
-  browser = await launch();
-  folder = await mkdtemp(join(tmpdir(), 'view-'));
-});
-after(async () => {
-  await browser.close();
-  await rm(folder, {recursive: true});
-});
+const {browser, folder} = await workplace();
 
 async function serve(...words) {
   const process = spawn(command, ['view', '--no-open', '--web', join(root, 'build/web'), ...words], {stdio: ['ignore', 'pipe', 'ignore']});
@@ -30,10 +21,7 @@ async function serve(...words) {
 
 async function open(address) {
   const context = await browser.newContext();
-  const page = await context.newPage();
-  page.errors = [];
-  page.on('pageerror', (error) => page.errors.push(String(error)));
-  page.on('console', (message) => { if (message.type() === 'error') page.errors.push(message.text()); });
+  const page = watched(await context.newPage());
   await page.goto(address);
   await page.waitForSelector('[data-ready="true"]');
   return page;
