@@ -4,7 +4,7 @@ import type {ComponentType} from 'preact';
 import {useEffect} from 'preact/hooks';
 
 import {hasEmbeddedModule} from '../embedded';
-import {loadDoctor, loadSheet} from '../pages';
+import {loadDoctor, loadSheet, type Load} from '../pages';
 import {go, page} from '../store';
 
 const kPages = [['learn', 'Learn'], ['sheet', 'Sheet'], ['doctor', 'Doctor']] as const;
@@ -23,7 +23,20 @@ export function PageLinks() {
   );
 }
 
-export function Later({load}: {load: (() => Promise<{default: ComponentType}>) | undefined}) {
+// What is fetched when it is opened.
+export function Opened({name, title, load, isMenu = false}: {
+  name: string; title: string; load: Load; isMenu?: boolean;
+}) {
+  const wasOpened = useSignal(false);
+  return (
+    <details class={isMenu ? 'menu' : undefined} onToggle={(event) => { wasOpened.value ||= event.currentTarget.open; }}>
+      <summary data-testid={name}>{title}</summary>
+      {wasOpened.value && <Later load={load} />}
+    </details>
+  );
+}
+
+export function Later({load}: {load: Load | undefined}) {
   const loaded = useSignal<{Page: ComponentType} | undefined>(undefined);
   const trouble = useSignal('');
   useEffect(() => {

@@ -1,7 +1,7 @@
 import type {View} from '../answers';
 import {choose, edits, keysOn, show, shown} from '../store';
-import {Copies, Exports, Share} from './exports';
 import {MaskChoice} from './mask';
+import {Menus, Share} from './sharing';
 
 interface Props {
   view: View;
@@ -53,8 +53,7 @@ export function Toolbar({view, canUndo, canRedo, canReset, onUndo, onRedo, onRes
         <button type="button" data-testid="step-previous" onClick={() => onWalk(-1)} aria-label="previous step">←</button>
         <button type="button" data-testid="step-next" onClick={() => onWalk(1)} aria-label="next step">→</button>
         <Share />
-        <Exports />
-        <Copies />
+        <Menus />
       </span>
       <label class="soft"><input type="checkbox" checked={keysOn.value} data-testid="keys"
         onChange={(event) => { keysOn.value = event.currentTarget.checked; }} /> keys c b ← →</label>
