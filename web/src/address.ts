@@ -3,6 +3,8 @@
 //   #/learn/three-tokens?v=1&e=X.1.0:1,W_Q.0.1:2&mask=causal&hide=2&step=4&mode=hand2
 //   #/sheet?v=1&case={...}&e=X.1.0:1   the same of a sheet's own case, whole
 //
+// Above 40 edits "z" holds them deflated (packed.ts), which is undone before this reads the rest.
+//
 // Unknown keys are kept; a value that isn't right is left out and named.
 import {type Edits, noEdits, placeOf} from './edits';
 
@@ -18,6 +20,7 @@ export interface Shown {
   readonly hand?: number;     // by hand, with so many decimals
   readonly mistake?: string;
   readonly sel?: string;      // "weights.1.0": the cell whose origin is outlined
+  readonly pin?: string;      // "out.1.0,weights.1.0": cells that were pinned, one out of the other; the last one's origin stays outlined
 }
 
 export interface Address {
@@ -38,6 +41,7 @@ const kMask = /^[a-z][\w:,/+]*$/;
 const kMistake = /^[a-z0-9-]+(?::[-\w.+]+)?$/;
 const kName = /^[a-z0-9][\w-]*$/i;
 const kCell = /^[A-Za-z_][\w.]*?(?:\.h\d+)?\.\d+\.\d+$/;
+export const kMostPins = 20;
 
 export const isNumberText = (text: string) => kNumber.test(text);
 
@@ -67,6 +71,7 @@ export function format({page, name, edits, shown, unknown}: Address): string {
   if (shown.hand !== undefined) fields.push(['mode', `hand${shown.hand}`]);
   if (shown.mistake !== undefined) fields.push(['mistake', shown.mistake]);
   if (shown.sel !== undefined) fields.push(['sel', shown.sel]);
+  if (shown.pin !== undefined) fields.push(['pin', shown.pin]);
   const all = [...fields, ...unknown].map(([key, value]) => `${encode(key)}=${encode(value)}`);
   return `#/${page === 'sheet' ? page : `${page}/${name}`}?${all.join('&')}`;
 }
@@ -110,6 +115,11 @@ class Reader {
         });
       case 'sel':
         return this.check(key, value, kCell, () => { this.shown = {...this.shown, sel: value}; });
+      case 'pin':
+        return this.pins(value);
+      case 'z':
+        this.wrong.push('z (it can’t be unpacked)');
+        return;
     }
     this.unknown.push([key, value]);
   }
@@ -137,6 +147,12 @@ class Reader {
       else this.wrong.push(`e=${part}`);
     }
     this.edits = {...this.edits, set};
+  }
+
+  private pins(value: string): void {
+    const cells = value.split(',');
+    if (cells.length <= kMostPins && cells.every((cell) => kCell.test(cell))) this.shown = {...this.shown, pin: value};
+    else this.wrong.push(`pin=${value}`);
   }
 
   private hide(value: string): void {

@@ -2,7 +2,7 @@
 // through these functions.
 import {batch, computed, effect, signal} from '@preact/signals';
 
-import {type Address, format, kBlankSheet, kMostAddress, parse, type Shown} from './address';
+import {type Address, format, kBlankSheet, kMostAddress, kMostPins, parse, type Shown} from './address';
 import type {EngineEdit, Origin, View} from './answers';
 import {
   areSame, continued, edited, type Edits, type History, isEdited, noEdits, redone, startHistory, toEngine,
@@ -10,7 +10,7 @@ import {
 } from './edits';
 import type {Answer, Engine, Problem} from './engine';
 import {callEverything} from './everything';
-import {placeOfSel} from './ids';
+import {idOfSel, placeOfSel} from './ids';
 import {caseText, firstCase} from './lessons';
 import {type Change, isChange, merged} from './merge';
 
@@ -73,12 +73,17 @@ export const outcome = computed<Outcome | undefined>(() => {
 });
 
 export const origin = computed<Origin | undefined>(() => {
-  const place = placeOfSel(shown.value.sel ?? '');
+  const place = placeOfSel(traced.value ?? '');
   void history.value;
   return place && answerOf<Origin>(ask('origin', place));
 });
 
 export const askEngine = <T>(call: string, more: object = {}): T | undefined =>
+const pins = computed(() => shown.value.pin?.split(',') ?? []);
+
+// The cell whose origin is shown: the one that was pinned last, else the chosen one.
+export const traced = computed(() => pins.value.at(-1) ?? shown.value.sel);
+
   answerOf<T>(ask(call, more));
 
 // What is shown beside the case: a mistake, or by hand.
@@ -178,6 +183,19 @@ export function stepped(text: string, by: string): string | undefined {
 
 // A link's edits, one by one: what the engine refuses is left out and named.
 function soundPart(wanted: Edits, wrong: string[]): Edits {
+// What the cell came from stays outlined, wherever one goes on. One that the last pinned cell came
+// from is pinned behind it; one of the chain leads back to it; the last one is let go of.
+export function pin(sel: string): void {
+  const chain = pins.peek(), at = chain.indexOf(sel), id = idOfSel(sel) ?? '';
+  if (at >= 0 && at === chain.length - 1) return unpin();
+  const isBehind = chain.length > 0 && (origin.peek()?.from.includes(id) ?? false);
+  const next = at >= 0 ? chain.slice(0, at + 1) : isBehind ? [...chain, sel].slice(-kMostPins) : [sel];
+  show({pin: next.join(',')});
+}
+export function unpin(): void {
+  if (shown.peek().pin !== undefined) show({pin: undefined});
+}
+
   if (!isEdited(wanted) || ask('view', {}, wanted).ok) return wanted;
   let sound = untouched(wanted);
   const take = (next: Edits, name: string): void => {

@@ -25,7 +25,8 @@ const address: fc.Arbitrary<Address> = fc.record({
   edits,
   shown: fc.tuple(optional('step', fc.nat(40)), optional('hand', fc.nat(12)),
                   optional('mistake', fc.constantFrom('mask-after', 'scale-other:0.5', 'mask-finite:-1')),
-                  optional('sel', fc.constantFrom('weights.1.0', 'block.0.weights.h3.1.0')))
+                  optional('sel', fc.constantFrom('weights.1.0', 'block.0.weights.h3.1.0')),
+                  optional('pin', fc.constantFrom('out.0.1', 'out.0.1,weights.0.2,block.0.weights.h3.1.0')))
       .map((parts) => Object.assign({}, ...parts)),
   unknown: fc.array(fc.tuple(fc.constantFrom('later', 'x y', 'é', '='), fc.string({unit: 'grapheme'})), {maxLength: 3}),
 });

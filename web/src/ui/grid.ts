@@ -28,6 +28,16 @@ export function rowName(table: Table, n: number): string {
   return table.rows_named[n] ?? String(table.row_index[n] ?? n);
 }
 
+// "weight", "query B", "key A"
+export function placeWords(table: Table, n: number, j: number): string[] {
+  const {tap, leading} = table;
+  return [
+    kWords[leafOf(tap)] ?? tap, ...(leading ? [leading] : []),
+    `${isPair(tap) ? 'query' : isKeySide(tap) ? 'key' : 'row'} ${rowName(table, n)}`,
+    `${isPair(tap) ? 'key' : 'column'} ${table.columns_named[j] ?? j}`,
+  ];
+}
+
 function make<K extends keyof HTMLElementTagNameMap>(
     name: K, attributes: Record<string, string> = {}, text = ''): HTMLElementTagNameMap[K] {
   const element = document.createElement(name);
@@ -73,11 +83,8 @@ export class Grid {
   private readonly drawn: Drawn[][] = [];
   private readonly sums: (DrawnSum | undefined)[] = [];
   private readonly notes: HTMLElement[] = [];
-  private readonly pairWords: string[];
 
   constructor(private table: Table, private options: GridOptions) {
-    const {tap} = table;
-    this.pairWords = [kWords[leafOf(tap)] ?? tap, ...(table.leading ? [table.leading] : [])];
     this.root = make('table', {role: 'grid', 'aria-label': options.name});
     if (options.hasCaption) this.root.append(make('caption', {}, options.name));
     this.drawHead();
@@ -194,10 +201,7 @@ export class Grid {
 
   // "weight, query B, key A, 0.3302, was 0.1978"
   private spoken(cell: Cell, n: number, j: number): string {
-    const {table, options} = this, {tap} = table;
-    const words = [...this.pairWords];
-    words.push(`${isPair(tap) ? 'query' : isKeySide(tap) ? 'key' : 'row'} ${rowName(table, n)}`);
-    words.push(`${isPair(tap) ? 'key' : 'column'} ${table.columns_named[j] ?? j}`);
+    const {table, options} = this, words = placeWords(table, n, j);
     words.push(cell.hidden !== undefined ? `hidden: ${cell.hidden}` : cell.text);
     if (cell.was && options.compares !== 'none') words.push(`${kWas[options.compares]} ${cell.was}`);
     return words.join(', ');

@@ -1,7 +1,7 @@
 // Keys of the whole page: ← → walk the steps, c and b choose what is compared with, Ctrl+Z and
-// Ctrl+Y undo and redo. Single keys can be switched off and never act while somebody types.
+// Ctrl+Y undo and redo, Esc lets go of what is pinned. Single keys can be switched off and never act while somebody types.
 import type {View} from '../answers';
-import {compareWithBaseline, keysOn, outcome, redo, setBaseline, show, shown, undo} from '../store';
+import {compareWithBaseline, keysOn, outcome, redo, setBaseline, show, shown, undo, unpin} from '../store';
 
 function steps(view: View): number[] {
   return view.document.sections.map(({number}) => number).filter((number) => number > 0);
@@ -26,6 +26,7 @@ export function onKey(event: KeyboardEvent): void {
     event.preventDefault();
     return;
   }
+  if (event.key === 'Escape') return unpin();
   if (!keysOn.peek() || event.altKey || target.closest('[role=grid], fieldset, [data-testid^=mask-]')) {
     if (!keysOn.peek() || event.altKey || !['c', 'b'].includes(key)) return;
   }

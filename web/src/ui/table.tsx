@@ -4,7 +4,7 @@ import {Component, createRef} from 'preact';
 
 import type {Sum, Table} from '../answers';
 import {cellPlace, selOf} from '../ids';
-import {show} from '../store';
+import {pin, show} from '../store';
 import {beginEditing} from './editing';
 import {type Compares, Grid, type GridOptions, hasSameForm, rowName} from './grid';
 import {onPaste} from './pasting';
@@ -29,7 +29,20 @@ const kMoves: Record<string, [number, number]> = {
   ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
 };
 
-// Arrows move, typing edits an input's cell.
+// A computed number's; an input's click is for typing.
+function pinCell(cell: HTMLTableCellElement): boolean {
+  const place = cellPlace(cell.dataset['cell'] ?? '');
+  if (!place || cell.dataset['place'] !== undefined) return false;
+  pin(selOf(place));
+  return true;
+}
+
+function onClick(event: MouseEvent): void {
+  const cell = cellOf(event);
+  if (cell) pinCell(cell);
+}
+
+// Arrows move, typing edits an input's cell, Enter edits it or pins a computed one.
 function onKeyDown(event: KeyboardEvent): void {
   const cell = cellOf(event);
   if (!cell || event.ctrlKey || event.metaKey) return;
@@ -39,7 +52,8 @@ function onKeyDown(event: KeyboardEvent): void {
   let isDone = false;
   if (by) isDone = move(grid, row + by[0], column + by[1]);
   else if (event.key === 'Home') isDone = move(grid, row, 0);
-  else if (event.key === 'Enter' || event.key === 'F2') isDone = beginEditing(cell);
+  else if (event.key === 'Enter') isDone = beginEditing(cell) || pinCell(cell);
+  else if (event.key === 'F2') isDone = beginEditing(cell);
   else if (/^[-.\d]$/.test(event.key)) isDone = beginEditing(cell, event.key);
   if (!isDone && !by) return;
   event.preventDefault();
@@ -92,6 +106,7 @@ class GridView extends Component<TableProps> {
     const {root} = this.grid;
     root.addEventListener('keydown', onKeyDown);
     root.addEventListener('focusin', onFocusIn);
+    root.addEventListener('click', onClick);
     root.addEventListener('dblclick', onDblClick);
     root.addEventListener('paste', onPaste);
     this.place.current!.replaceChildren(root);

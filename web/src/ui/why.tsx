@@ -4,7 +4,9 @@ import {computed} from '@preact/signals';
 
 import type {Derived, Explained} from '../answers';
 import {placeOfSel} from '../ids';
-import {askEngine, caseName, history, shown} from '../store';
+import {askEngine, caseName, history, origin, outcome, pin, shown, traced, unpin} from '../store';
+import {placeWords} from './grid';
+import {kFeedsWords, kFromWords} from './outline';
 
 const kPairTaps = ['scores', 'scaled', 'capped', 'biased', 'masked', 'exp', 'weights'];
 
@@ -16,7 +18,7 @@ interface Why {
 }
 
 const why = computed<Why | undefined>(() => {
-  const place = placeOfSel(shown.value.sel ?? '');
+  const place = placeOfSel(traced.value ?? '');
   void history.value;
   void caseName.value;
   if (!place) return undefined;
@@ -50,14 +52,49 @@ function Terms({terms}: {terms: Derived['terms']}) {
   );
 }
 
+// "weight, query B, key A"; what is no longer there keeps its place in the address for a name.
+function nameOf(sel: string): string {
+  const place = placeOfSel(sel), sections = outcome.value?.view.document.sections ?? [];
+  const table = place && sections.flatMap(({tables}) => tables).find(({tap, head}) => tap === place.tap && head === place.head);
+  return table ? placeWords(table, place.row, place.column).join(', ') : sel;
+}
+
+// The chain of pinned cells, each one of those that the one before came from.
+function Pinned() {
+  const chain = shown.value.pin?.split(',') ?? [], names = chain.map(nameOf);
+  const count = origin.value?.from.length ?? 0;
+  return (
+    <>
+      {chain.length > 0 && (
+        <nav aria-label="pinned" class="pins" data-testid="pinned">
+          <ol>
+            {chain.map((sel, n) => (
+              <li key={sel}>
+                <button type="button" data-testid={`pin-${n}`} aria-current={n === chain.length - 1 ? 'true' : undefined}
+                  onClick={() => { if (n < chain.length - 1) pin(sel); }}>{names[n]}</button>
+              </li>))}
+          </ol>
+          <button type="button" data-testid="unpin" title="Esc" onClick={unpin}>let go</button>
+        </nav>)}
+      <p class="visually-hidden" role="status" data-testid="pin-said">
+        {chain.length > 0 ? `pinned: ${names.at(-1)}; made from ${count} ${count === 1 ? 'number' : 'numbers'}` : ''}
+      </p>
+      <p hidden id={kFromWords}>the {chain.length > 0 ? 'pinned' : 'chosen'} number is made from it</p>
+      <p hidden id={kFeedsWords}>it is made from the {chain.length > 0 ? 'pinned' : 'chosen'} number</p>
+    </>
+  );
+}
+
 export function WhyPanel() {
   const now = why.value, derived = now?.derived;
   return (
     <section class="panel why" aria-labelledby="why-title">
       <h2 id="why-title">Why?</h2>
+      <Pinned />
       {!now?.line && !derived && <p class="soft">Choose a computed number: how it is made stands here.</p>}
       {derived && (
         <>
+          {shown.value.pin === undefined && <p class="soft">Enter or a click pins it: what it came from stays outlined.</p>}
           <p>{derived.formula} <span class="soft">{derived.sentence}</span></p>
           {derived.lines.map((line) => <p key={line}><code data-testid="derived">{line}</code></p>)}
           <Terms terms={derived.terms} />
