@@ -25,7 +25,7 @@ async function begin(): Promise<void> {
   if (hasEmbeddedModule()) haveEverything(engine);
   const fragment = withoutToken(location.hash || (embeddedCase?.start ?? ''));
   addCases(await serverCases());
-  start(engine, fragment);
+  await start(engine, fragment);
   page.replaceChildren();
   render(<App />, page);
 }

@@ -13,6 +13,7 @@ import {callEverything} from './everything';
 import {idOfSel, placeOfSel} from './ids';
 import {caseText, firstCase} from './lessons';
 import {type Change, isChange, merged} from './merge';
+import {loadPacked} from './pages';
 
 let engine: Engine;
 
@@ -26,9 +27,14 @@ export const baseline = signal<Edits>(noEdits);
 export const compares = signal<'last' | 'baseline'>('baseline');
 export const linkTrouble = signal<string[]>([]);
 export const keysOn = signal(true);
-let unknown: Address['unknown'] = [];
+// Keys of the address that nothing here knows.
+const unknown = signal<Address['unknown']>([]);
 
 export const edits = computed(() => history.value.now);
+
+function keepAlong(key: string, value: string): void {
+  unknown.value = [...unknown.peek().filter(([name]) => name !== key), [key, value]];
+}
 
 function request(call: string, more: object, of: Edits): object {
   const name = caseName.peek();
@@ -72,6 +78,11 @@ export const outcome = computed<Outcome | undefined>(() => {
   return {view: lastGood, problems: answer.problems, isRefused: true};
 });
 
+const pins = computed(() => shown.value.pin?.split(',') ?? []);
+
+// The cell whose origin is shown: the one that was pinned last, else the chosen one.
+export const traced = computed(() => pins.value.at(-1) ?? shown.value.sel);
+
 export const origin = computed<Origin | undefined>(() => {
   const place = placeOfSel(traced.value ?? '');
   void history.value;
@@ -79,11 +90,6 @@ export const origin = computed<Origin | undefined>(() => {
 });
 
 export const askEngine = <T>(call: string, more: object = {}): T | undefined =>
-const pins = computed(() => shown.value.pin?.split(',') ?? []);
-
-// The cell whose origin is shown: the one that was pinned last, else the chosen one.
-export const traced = computed(() => pins.value.at(-1) ?? shown.value.sel);
-
   answerOf<T>(ask(call, more));
 
 // What is shown beside the case: a mistake, or by hand.
@@ -176,13 +182,6 @@ export function show(change: {[K in keyof Shown]?: Shown[K] | undefined}): void 
   shown.value = next as Shown;
 }
 
-export function stepped(text: string, by: string): string | undefined {
-  const answer = engine.call({call: 'step', text, by});
-  return answerOf<{text: string}>(answer)?.text;
-}
-
-// A link's edits, one by one: what the engine refuses is left out and named.
-function soundPart(wanted: Edits, wrong: string[]): Edits {
 // What the cell came from stays outlined, wherever one goes on. One that the last pinned cell came
 // from is pinned behind it; one of the chain leads back to it; the last one is let go of.
 export function pin(sel: string): void {
@@ -196,6 +195,13 @@ export function unpin(): void {
   if (shown.peek().pin !== undefined) show({pin: undefined});
 }
 
+export function stepped(text: string, by: string): string | undefined {
+  const answer = engine.call({call: 'step', text, by});
+  return answerOf<{text: string}>(answer)?.text;
+}
+
+// A link's edits, one by one: what the engine refuses is left out and named.
+function soundPart(wanted: Edits, wrong: string[]): Edits {
   if (!isEdited(wanted) || ask('view', {}, wanted).ok) return wanted;
   let sound = untouched(wanted);
   const take = (next: Edits, name: string): void => {
@@ -210,7 +216,7 @@ export function unpin(): void {
 }
 
 const wholeAddress = computed(() => format({
-  page: page.value === 'sheet' ? 'sheet' : 'learn', name: caseName.value, edits: edits.value, shown: shown.value, unknown,
+  page: page.value === 'sheet' ? 'sheet' : 'learn', name: caseName.value, edits: edits.value, shown: shown.value, unknown: unknown.value,
 }));
 
 // Whether a sheet's case is too long to stand in the address; it is then a file's to keep.
@@ -226,15 +232,11 @@ function soundSheet(wanted: Edits, wrong: string[]): Edits {
   return {...noEdits, base: kBlankSheet};
 }
 
-export function open(fragment: string): void {
-  if (/^#?\/doctor\b/.test(fragment)) {
-    page.value = 'doctor';
-    return;
-  }
+function openPlain(fragment: string): void {
   const {address: read, wrong} = parse(fragment, firstCase);
   batch(() => {
     page.value = read.page;
-    unknown = read.unknown;
+    unknown.value = read.unknown;
     const isSheet = read.page === 'sheet', isKnown = isSheet || caseText(read.name) !== undefined;
     if (!isKnown) wrong.push(`the case ${read.name}`);
     caseName.value = isKnown ? read.name : firstCase;
@@ -246,9 +248,32 @@ export function open(fragment: string): void {
   });
 }
 
+let turn = 0;  // of what takes a moment: a later one counts
+
+// Many edits are packed; what unpacks them is fetched when a link has them.
+export async function open(fragment: string): Promise<void> {
+  const mine = ++turn;
+  if (/^#?\/doctor\b/.test(fragment)) {
+    page.value = 'doctor';
+    return;
+  }
+  const packed = /[?&]z=([^&]*)/.exec(fragment);
+  if (!packed) return openPlain(fragment);
+  try {
+    const plain = await (await loadPacked()).unpacked(fragment);
+    if (mine === turn) openPlain(plain);
+  } catch (error) {
+    if (mine !== turn) return;
+    openPlain(fragment.replace(packed[0], ''));
+    keepAlong('z', packed[1]!);
+    linkTrouble.value = [...linkTrouble.peek(), `z (what unpacks it could not be loaded, ${String(error)}; reload)`];
+  }
+}
+
 // An address of the page in the browser's. In a frame without an address of its own it can't be
 // written, and the page works without.
-function write(fragment: string, how: 'pushState' | 'replaceState'): void {
+function write(fragment: string, how: 'pushState' | 'replaceState' = 'replaceState'): void {
+  if (how === 'replaceState' && fragment === location.hash) return;
   try {
     window.history[how](null, '', location.href.split('#')[0] + fragment);
   } catch {
@@ -259,16 +284,26 @@ function write(fragment: string, how: 'pushState' | 'replaceState'): void {
 // A link within the page.
 export function go(fragment: string): void {
   write(fragment, 'pushState');
-  open(fragment);
+  void open(fragment);
 }
 
-export function start(loaded: Engine, fragment: string): void {
+// The state, kept in the address.
+async function keep(fragment: string, isPacked: boolean): Promise<void> {
+  const mine = ++turn;
+  if (!isPacked) return write(fragment);
+  const short = await loadPacked().then(({packed}) => packed(fragment)).catch(() => fragment);
+  if (mine === turn) write(short);
+}
+
+const kMostPlain = 40;  // edits
+
+export async function start(loaded: Engine, fragment: string): Promise<void> {
   engine = loaded;
-  open(fragment);
+  await open(fragment);
   effect(() => {
-    if (page.value !== 'doctor' && address.value !== location.hash) write(address.value, 'replaceState');
+    if (page.value !== 'doctor') void keep(address.value, edits.value.set.length > kMostPlain);
   });
   window.addEventListener('hashchange', () => {
-    if (page.peek() === 'doctor' || location.hash !== address.peek()) open(location.hash);
+    if (page.peek() === 'doctor' || location.hash !== address.peek()) void open(location.hash);
   });
 }
