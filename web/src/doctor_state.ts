@@ -1,12 +1,14 @@
 // What the doctor was given and what it says. Files are carried as bytes to the engine, which reads
 // them, guesses which is which, and judges; here nothing is parsed.
-import {computed, signal} from '@preact/signals';
+import {batch, computed, signal} from '@preact/signals';
 
 import {asBase64} from './bytes';
+import {type DoctorLink, isJudging, kept, kRoles, parseDoctor, pastedName} from './doctor_address';
 import type {Answer, Problem} from './engine';
 import {kNotLoaded, Lane} from './full';
 import {caseText} from './lessons';
 import {hasServer, postCall} from './server';
+import {linkTrouble} from './store';
 
 export interface Item {
   id: number;
@@ -65,7 +67,6 @@ export interface Probe {
   command: string;
 }
 
-export const kRoles = ['q', 'k', 'v', 'mask', 'bias', 'out', 'weights', 'scores', 'lse', 'dq', 'dk', 'dv', 'd_out'];
 export const kMostBytes = 8 << 20;  // that a page reads by itself
 
 export const items = signal<Item[]>([]);
@@ -81,6 +82,8 @@ export const busy = signal('');
 export const probeShape = signal<Record<string, string>>({});
 export const probe = signal<Probe | undefined>(undefined);
 export const probeProblems = signal<Problem[]>([]);
+export const needs = signal<string[]>([]);  // files that a link names and can't carry, until they are dropped
+const unknown = signal<DoctorLink['unknown']>([]);
 
 let nextId = 0;
 const reading = new Lane(), judgement = new Lane(), probing = new Lane();
@@ -211,12 +214,13 @@ export async function addFiles(files: readonly File[]): Promise<void> {
   }
   const names = added.map(({name}) => name);
   items.value = [...items.value.filter(({name}) => !names.includes(name)), ...added];
+  needs.value = needs.value.filter((name) => !names.includes(name));
   await readAll();
   busy.value = '';
 }
 
 export async function addText(text: string, role: string): Promise<void> {
-  const name = role === '' ? 'pasted' : `pasted ${role}`;
+  const name = pastedName(role);
   items.value = [...items.value.filter((item) => item.name !== name), {id: nextId++, name, size: text.length, text}];
   busy.value = 'reading';
   await readAll();
@@ -263,8 +267,48 @@ export async function makeProbe(seed: string): Promise<void> {
   else probeProblems.value = answer.problems;
 }
 
+const pairs = (fields: Record<string, string>) => Object.entries(fields);
+
+const link = computed<DoctorLink>(() => {
+  const whole = items.value.filter(({trouble}) => trouble === undefined);
+  const texts = whole.flatMap(({name, text}) => (text === undefined || text.trim() === '' ? [] : [[name, text] as const]));
+  const others = whole.filter(({text}) => text === undefined).map(({name}) => name);
+  return {
+    case: theCase.value, texts, needs: [...others, ...needs.value.filter((name) => !whole.some((item) => item.name === name))],
+    roles: pairs(chosen.value), options: [...pairs(filled(options.value)), ...pairs(filled(judging.value))], unknown: unknown.value,
+  };
+});
+
+// Where all of it is: in the address, but for files and for what is too long.
+export const keeping = computed(() => ({...kept(link.value), files: link.value.needs}));
+
+// A link's state in place of what was here.
+export async function openLink(fragment: string): Promise<void> {
+  const {link: read, wrong} = parseDoctor(fragment);
+  const isFile = read.case.startsWith('file:');
+  const isKnown = read.case === '' || (isFile ? [...read.texts.map(([name]) => name), ...read.needs].includes(read.case.slice('file:'.length))
+                                              : caseText(read.case) !== undefined);
+  if (!isKnown) wrong.push(`the case ${read.case}`);
+  batch(() => {
+    items.value = read.texts.map(([name, text]) => ({id: nextId++, name, size: text.length, text}));
+    needs.value = [...read.needs];
+    chosen.value = Object.fromEntries(read.roles);
+    theCase.value = isKnown ? read.case : '';
+    options.value = Object.fromEntries(read.options.filter(([name]) => !isJudging(name)));
+    judging.value = Object.fromEntries(read.options.filter(([name]) => isJudging(name)));
+    unknown.value = read.unknown;
+    probe.value = undefined;
+    linkTrouble.value = wrong;
+    busy.value = 'reading';
+  });
+  await readAll();
+  busy.value = '';
+}
+
 export async function clearAll(): Promise<void> {
   items.value = [];
+  needs.value = [];
+  unknown.value = [];
   chosen.value = {};
   theCase.value = '';
   options.value = {};

@@ -232,6 +232,9 @@ function soundSheet(wanted: Edits, wrong: string[]): Edits {
   return {...noEdits, base: kBlankSheet};
 }
 
+// The doctor's page reads its own address.
+export const doctorLink = signal<{fragment: string}>({fragment: ''});
+
 function openPlain(fragment: string): void {
   const {address: read, wrong} = parse(fragment, firstCase);
   batch(() => {
@@ -254,7 +257,11 @@ let turn = 0;  // of what takes a moment: a later one counts
 export async function open(fragment: string): Promise<void> {
   const mine = ++turn;
   if (/^#?\/doctor\b/.test(fragment)) {
-    page.value = 'doctor';
+    batch(() => {
+      page.value = 'doctor';
+      doctorLink.value = {fragment};
+      linkTrouble.value = [];
+    });
     return;
   }
   const packed = /[?&]z=([^&]*)/.exec(fragment);
@@ -272,7 +279,7 @@ export async function open(fragment: string): Promise<void> {
 
 // An address of the page in the browser's. In a frame without an address of its own it can't be
 // written, and the page works without.
-function write(fragment: string, how: 'pushState' | 'replaceState' = 'replaceState'): void {
+export function write(fragment: string, how: 'pushState' | 'replaceState' = 'replaceState'): void {
   if (how === 'replaceState' && fragment === location.hash) return;
   try {
     window.history[how](null, '', location.href.split('#')[0] + fragment);

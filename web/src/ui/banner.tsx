@@ -17,19 +17,24 @@ export function EngineTrouble({why}: {why: string}) {
 const sentence = ({where, what}: Problem) => (where === '' ? what : `${where}: ${what}`);
 const isEmptyRow = ({where, what}: Problem) => where.startsWith('row ') && what.includes('no allowed key');
 
+export function LinkTrouble() {
+  const trouble = linkTrouble.value;
+  if (trouble.length === 0) return null;
+  return (
+    <div role="alert" class="banner" data-testid="banner-link" data-code="link-partly-understood">
+      <p>Link partly understood. Left out: {trouble.join(' · ')}</p>
+      <button type="button" onClick={() => { linkTrouble.value = []; }}>Close</button>
+    </div>
+  );
+}
+
 // What the engine refuses is said in its words; the edit stays, and undo takes it back.
 export function Banners() {
   const problems = outcome.value?.problems ?? [];
-  const trouble = linkTrouble.value;
   const hasEmptyRow = problems.some(isEmptyRow);
   return (
     <>
-      {trouble.length > 0 && (
-        <div role="alert" class="banner" data-testid="banner-link" data-code="link-partly-understood">
-          <p>Link partly understood. Left out: {trouble.join(' · ')}</p>
-          <button type="button" onClick={() => { linkTrouble.value = []; }}>Close</button>
-        </div>
-      )}
+      <LinkTrouble />
       {problems.length > 0 && (
         <div role="alert" class="banner bad" data-testid="banner-error"
           data-code={hasEmptyRow ? 'no-key-allowed' : 'edit-refused'}>

@@ -1,16 +1,20 @@
 // The doctor: what somebody's program gave beside what it should have given.
 import './pages.css';
 
-import {useSignal} from '@preact/signals';
+import {effect, untracked, useSignal} from '@preact/signals';
 import {useEffect} from 'preact/hooks';
 
 import {
-  addFiles, addText, busy, chooseCase, chooseRole, clearAll, code, hasEnough, type Item, items, judging, keyOf, kRoles,
-  options, problems, read, remove, roleOf, setJudging, setOption, theCase, type Tensor,
+  addFiles, addText, busy, chooseCase, chooseRole, clearAll, code, hasEnough, type Item, items, judging, keeping, keyOf, needs,
+  openLink, options, problems, read, remove, roleOf, setJudging, setOption, theCase, type Tensor,
 } from '../doctor_state';
+import {kRoles} from '../doctor_address';
 import {caseNames} from '../lessons';
+import {doctorLink, page, write} from '../store';
+import {LinkTrouble} from './banner';
 import {ProbePanel} from './doctor_probe';
 import {VerdictPanel} from './doctor_verdict';
+import {Share} from './sharing';
 
 function Drop() {
   const isOver = useSignal(false);
@@ -193,14 +197,57 @@ function Troubles() {
   );
 }
 
+const listed = (names: readonly string[]) => names.join(', ');
+
+function Needs() {
+  if (needs.value.length === 0) return null;
+  return (
+    <p class="banner" data-testid="doctor-needs">The link speaks of what it can’t carry: {listed(needs.value)}. Drop
+      {needs.value.length === 1 ? ' it' : ' them'} here.</p>
+  );
+}
+
+// What a link can carry of this, and what it can't.
+function Keep() {
+  const {address, files, tooLong} = keeping.value, isAll = files.length + tooLong.length === 0;
+  return (
+    <p class="buttons">
+      <Share />
+      <span class="soft" data-testid="doctor-kept" data-kept={isAll ? 'address' : tooLong.length > 0 ? 'too-long' : 'names'}>
+        {isAll ? `The address holds all of this, ${address.length} characters.`
+          : 'The address holds the choices, and of these only the names: '
+            + `${listed([...files, ...tooLong])}${tooLong.length > 0 ? ` (${listed(tooLong)}: too long for a link)` : ''}. Keep the files, and pass them on with the link.`}
+      </span>
+    </p>
+  );
+}
+
+// The address follows what is given, and a link's state comes in place of it.
+function useAddress(): void {
+  useEffect(() => {
+    const stopReading = effect(() => {
+      const {fragment} = doctorLink.value;
+      if (fragment.includes('?')) void untracked(() => openLink(fragment));
+    });
+    const stopWriting = effect(() => { if (page.value === 'doctor') write(keeping.value.address); });
+    return () => {
+      stopReading();
+      stopWriting();
+    };
+  }, []);
+}
+
 export default function Doctor() {
   useEffect(() => { document.title = 'Doctor · Glasshead'; }, []);
+  useAddress();
   return (
     <main data-ready={busy.value === '' ? 'true' : 'false'} data-page="doctor" aria-busy={busy.value !== ''}>
       <h1>Is this attention right?</h1>
       <p class="soft">Give what your program got, and what it got it from. Nothing leaves this page: files are read and judged here.</p>
       <div class="work">
         <div class="numbers stacked">
+          <LinkTrouble />
+          <Needs />
           <Drop />
           <Paste />
           <CaseChoice />
@@ -211,6 +258,7 @@ export default function Doctor() {
             <p data-testid="doctor-missing">Still missing: {theCase.value === '' ? 'q, k and v (or a worked example), and' : ''} numbers
               of theirs: out, weights, scores or lse. Say above which is which.</p>)}
           <VerdictPanel />
+          <Keep />
         </div>
         <div class="beside">
           <section class="panel" aria-label="options"><Options /></section>
