@@ -27,12 +27,13 @@ export const baseline = signal<Edits>(noEdits);
 export const compares = signal<'last' | 'baseline'>('baseline');
 export const linkTrouble = signal<string[]>([]);
 export const keysOn = signal(true);
-// Keys of the address that nothing here knows.
+// Keys of the address that nothing here knows: of later versions, and of parts that are fetched later.
 const unknown = signal<Address['unknown']>([]);
 
 export const edits = computed(() => history.value.now);
 
-function keepAlong(key: string, value: string): void {
+export const kept = (key: string): string | undefined => unknown.value.find(([name]) => name === key)?.[1];
+export function keepAlong(key: string, value: string): void {
   unknown.value = [...unknown.peek().filter(([name]) => name !== key), [key, value]];
 }
 

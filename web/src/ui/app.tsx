@@ -4,7 +4,7 @@ import {useEffect} from 'preact/hooks';
 import type {View} from '../answers';
 import {isEdited} from '../edits';
 import {pending} from '../everything';
-import {loadDoctor, loadSheet} from '../pages';
+import {loadDoctor, loadPlane, loadSheet} from '../pages';
 import {caseName, compares, edits, history, outcome, page, redo, reset, undo} from '../store';
 import {Banners} from './banner';
 import {ClaimsPanel} from './claims';
@@ -14,7 +14,7 @@ import {MaskPanel} from './mask';
 import {outline} from './outline';
 import {ByHandPanel} from './hand';
 import {MistakeShown, MistakesPanel} from './mistakes';
-import {Later, PageLinks} from './pages';
+import {Later, Opened, PageLinks} from './pages';
 import {PredictPanel} from './predict';
 import {Rest} from './rest';
 import {SectionView} from './section';
@@ -32,6 +32,19 @@ function Changes({view}: {view: View}) {
       <h2 id="changes-title">What moved</h2>
       <p><b data-testid="changed-count">{view.moved.words}</b> <span class="soft">{what}</span></p>
       {view.why?.map((line) => <p key={line} data-testid="changed-why">{line}</p>)}
+    </section>
+  );
+}
+
+// Embeddings of two numbers can be drawn.
+function PlanePanel({view}: {view: View}) {
+  const isFlat = view.document.sections.some(({tables}) =>
+    tables.some(({tap, shape}) => /^[EX]$/.test(tap) && shape.length === 2 && shape[1] === 2));
+  if (!isFlat) return null;
+  return (
+    <section class="panel" aria-labelledby="plane-title">
+      <h2 id="plane-title">The plane</h2>
+      <Opened name="plane-open" title="The embeddings as points" load={loadPlane} />
     </section>
   );
 }
@@ -95,6 +108,7 @@ export function App() {
             <WhyPanel />
             <MaskPanel mask={view.mask} labels={view.labels} />
             <ByHandPanel view={view} />
+            <PlanePanel view={view} />
             <PredictPanel view={view} />
             <ClaimsPanel />
             <MistakesPanel />
