@@ -64,3 +64,17 @@ test('directions are arrows from the middle', async () => {
   assert.equal(await page.locator('.plane .arrow').count(), 2);
   assert.match(await page.locator(id('plane')).getAttribute('aria-label'), /difference \(0, -0\.6000\); difference \(0\.1000, -0\.6000\)$/);
 });
+
+test('a formula is text until a number is chosen, then MathML, drawn with a bar and with room', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  assert.equal(await page.locator('math').count(), 0);
+  await page.locator(id('cell-weights-1-0')).focus();
+  await page.waitForSelector('.why mfrac');
+  const fraction = await page.locator('.why mfrac').evaluate((one) => {
+    const [over, under] = [...one.children].map((part) => part.getBoundingClientRect());
+    return {isMathML: one.namespaceURI === 'http://www.w3.org/1998/Math/MathML', isAbove: over.bottom <= under.top + 1, words: one.textContent};
+  });
+  assert.deepEqual(fraction, {isMathML: true, isAbove: true, words: 'El'});
+  assert.ok(await page.locator('h2 math msup').count() > 0);
+  assert.deepEqual(page.errors, []);
+});

@@ -9,6 +9,7 @@ export type Load = () => Promise<{default: ComponentType}>;
 export const loadDoctor: Load | undefined = isOneFile ? undefined : () => import('./ui/doctor');
 export const loadSheet: Load | undefined = isOneFile ? undefined : () => import('./ui/sheet');
 export const loadPlane: Load = () => import('./ui/plane');
+export const loadMath = () => import('./ui/math');
 export const loadPacked = () => import('./packed');
 export const loadExports: Load = async () => ({default: (await import('./ui/taking')).Exports});
 export const loadCopies: Load = async () => ({default: (await import('./ui/taking')).Copies});

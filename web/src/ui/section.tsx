@@ -2,6 +2,7 @@
 // people get wrong there.
 import type {Section, View} from '../answers';
 import {shown} from '../store';
+import {Formula} from './formula';
 import {kSlips} from './slips';
 import {TableView} from './table';
 
@@ -18,7 +19,7 @@ export function SectionView({section, view}: {section: Section; view: View}) {
       aria-current={isCurrent ? 'step' : undefined}>
       <h2>
         {section.number > 0 && <span class="count">{section.number}</span>} {section.title}
-        {section.formula && <span class="formula">{section.formula}</span>}
+        {section.formula && <span class="formula"><Formula text={section.formula} /></span>}
       </h2>
       {(section.remark || section.shape) && <p class="soft">{[section.remark, section.shape].filter(Boolean).join(' · ')}</p>}
       {isCurrent && step && <p class="sentence" data-testid="step-sentence">{step.sentence}</p>}

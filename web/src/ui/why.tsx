@@ -1,10 +1,12 @@
 // Why the chosen number is what it is: made again from those it came from; of a sum of products a
 // bar for each, and of a weight its whole way from q and k.
 import {computed} from '@preact/signals';
+import {useEffect} from 'preact/hooks';
 
 import type {Derived, Explained} from '../answers';
 import {placeOfSel} from '../ids';
 import {askEngine, caseName, history, origin, outcome, pin, shown, traced, unpin} from '../store';
+import {Formula, wantMath} from './formula';
 import {placeWords} from './grid';
 import {kFeedsWords, kFromWords} from './outline';
 
@@ -87,6 +89,7 @@ function Pinned() {
 
 export function WhyPanel() {
   const now = why.value, derived = now?.derived;
+  useEffect(() => { if (now) wantMath(); }, [now === undefined]);
   return (
     <section class="panel why" aria-labelledby="why-title">
       <h2 id="why-title">Why?</h2>
@@ -95,7 +98,7 @@ export function WhyPanel() {
       {derived && (
         <>
           {shown.value.pin === undefined && <p class="soft">Enter or a click pins it: what it came from stays outlined.</p>}
-          <p>{derived.formula} <span class="soft">{derived.sentence}</span></p>
+          <p><Formula text={derived.formula} /> <span class="soft">{derived.sentence}</span></p>
           {derived.lines.map((line) => <p key={line}><code data-testid="derived">{line}</code></p>)}
           <Terms terms={derived.terms} />
         </>)}
