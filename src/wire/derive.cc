@@ -23,8 +23,13 @@ class Deriver {
  public:
   Deriver(const Case& c, const Trace& trace, const TracedStep& step, const Region& entry,
           int decimals)
-      : case_(c), trace_(trace), step_(step.step), entry_(entry), decimals_(decimals) {
-    value_ = is_of_rows(step) ? of_row(step.value) : at(step.value, entry);
+      : case_(c),
+        trace_(trace),
+        step_(step.step),
+        is_of_rows_(is_of_rows(step)),
+        entry_(entry),
+        decimals_(decimals) {
+    value_ = is_of_rows_ ? of_row(step.value) : at(step.value, entry);
   }
 
   // One number for each row, shown as a column.
@@ -72,8 +77,10 @@ class Deriver {
     return read < step_.reads.size() ? trace_.find(step_.reads[read]) : nullptr;
   }
   index_t matrix_of(const TraceTensor& other) const {
-    const TraceTensor* own = trace_.find(step_.tap);
-    const index_t heads = matrices_of(own->shape).count, count = matrices_of(other.shape).count;
+    const Matrices own = matrices_of(trace_.find(step_.tap)->shape);
+    // Of one number a row, [heads, rows], the rows are columns.
+    const index_t heads = is_of_rows_ ? own.count * own.rows : own.count;
+    const index_t count = matrices_of(other.shape).count;
     return entry_.head < 0 ? 0 : entry_.head * count / heads;
   }
   double at(const TraceTensor& value, const Region& entry) const {
@@ -219,6 +226,7 @@ class Deriver {
   const Case& case_;
   const Trace& trace_;
   const Step& step_;
+  bool is_of_rows_;
   const Region& entry_;
   int decimals_;
   double value_ = 0;
@@ -232,7 +240,7 @@ std::optional<Derivation> derive(const Case& c, const Trace& trace, const Region
   for (const TracedStep& step : trace.steps) {
     if (step.step.tap != entry.tap || step.step.op == nullptr) continue;
     Matrices matrices = matrices_of(step.value.shape);
-    if (Deriver::is_of_rows(step)) matrices = {matrices.rows, matrices.columns, 1};
+    if (Deriver::is_of_rows(step)) matrices = {matrices.count * matrices.rows, matrices.columns, 1};
     const bool is_inside = entry.row >= 0 && entry.row < matrices.rows && entry.column >= 0 &&
                            entry.column < matrices.columns && entry.head < matrices.count;
     if (!is_inside) return std::nullopt;

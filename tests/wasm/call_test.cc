@@ -179,5 +179,22 @@ TEST(Call, a_step_of_a_typed_number_keeps_its_digits) {
   EXPECT_FALSE(call(R"({"call":"step","text":"x","by":"0.1"})").is_ok);
 }
 
+// Two heads: softmax of (0, -1000) and of (0, 0).
+TEST(Call, a_sum_of_any_head_is_made_again_from_that_head) {
+  const std::string start =
+      R"({"call":"derive","row":0,"column":0,"case":"{\"schema\":\"glasshead.case/1\",\"attention\":{\"heads\":2,)"
+      R"(\"q\":[[[1]],[[1]]],\"k\":[[[0],[-1000]],[[0],[0]]],\"v\":[[[1],[1]],[[1],[1]]]}}",)";
+  const auto derived = [&](const std::string& tap, int head) {
+    return call(start + "\"tap\":\"" + tap + "\",\"head\":" + std::to_string(head) + "}").bytes;
+  };
+  EXPECT_NE(derived("row_sum", 0).find("\"1 = 1\""), std::string::npos) << derived("row_sum", 0);
+  EXPECT_NE(derived("row_sum", 1).find("\"1 + 1 = 2\""), std::string::npos)
+      << derived("row_sum", 1);
+  EXPECT_NE(derived("row_max", 1).find("\"the largest of 0, 0\""), std::string::npos)
+      << derived("row_max", 1);
+  EXPECT_NE(derived("row_max", 0).find("\"the largest of 0, -1000\""), std::string::npos)
+      << derived("row_max", 0);
+}
+
 }  // namespace
 }  // namespace glasshead::wasm
