@@ -14,7 +14,7 @@ const kDark = {colorScheme: 'dark'};
 const focus = (name) => (page) => page.locator(id(name)).focus();
 const top = (page, selector) => page.locator(selector).evaluate((one) => one.scrollIntoView());
 
-const kEdited = '#/learn/three-tokens?v=1&e=X.1.0:1&pin=weights.0.2&sel=X.1.0';
+const kEdited = '#/learn/three-tokens?v=1&e=X.1.0:1&pin=scores.1.2&sel=X.1.0';
 const kJudged = '#/doctor?v=1&case=three-tokens-causal&pasted.weights=1+0+0;+.5+.5+0;+.25+.25+.5&decimals=2';
 const kSheet = '#/sheet?v=1&case=' + encodeURIComponent(
   '{"schema":"glasshead.case/1","title":"sheet","tokens":["red","green","blue"],"X":[[1,0.5],[0,1],[-1,0.5]],'
