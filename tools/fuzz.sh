@@ -8,10 +8,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 fuzz_one() {
-  local target=$1 name=${1#fuzz_}
+  local target=$1 name=${1#fuzz_} words=()
   mkdir -p "$work/$name"
+  [ -f "$root/fuzz/$name.dict" ] && words=("-dict=$root/fuzz/$name.dict")
   if "$bin/$target" "$work/$name" "$root/fuzz/corpus/$name" -max_total_time="$seconds" -rss_limit_mb=2048 \
-      -timeout=10 -artifact_prefix="$work/$name-" >"$work/$name.log" 2>&1; then
+      -timeout=10 -artifact_prefix="$work/$name-" "${words[@]}" >"$work/$name.log" 2>&1; then
     echo "fuzz $name: $(grep -o 'Done [0-9]* runs' "$work/$name.log" | tail -1)"
   else
     tail -40 "$work/$name.log"
