@@ -1,12 +1,15 @@
 """Makes the golden data that other programs compute.
 
-    python tools/make_golden.py models [NAME...]     # tests/data/models, all or some of them
+    python tools/make_golden.py models [NAME...]     # tests/data/models: tiny checkpoints of every family
+    python tools/make_golden.py real [NAME...]       # tests/data/models/real: what others compute with real weights
 
-Needs torch, transformers and gguf, in the versions that tests/data/models/index.json records."""
+Needs torch, transformers, gguf and, for real ones, accelerate and xllamacpp, in the versions that the index.json
+beside the data records. Real weights: tools/fetch_models.py, and ../shared/models for stories260K."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import pathlib
 import sys
@@ -51,14 +54,40 @@ def make_models(names: list[str], out: pathlib.Path) -> None:
         index.write_text(json.dumps(record, indent=1) + "\n")
 
 
+def make_real(names: list[str], out: pathlib.Path) -> None:
+    import transformers
+    from golden import real
+
+    transformers.logging.set_verbosity_error()
+    out.mkdir(parents=True, exist_ok=True)
+    index = out / "index.json"
+    record = json.loads(index.read_text()) if index.exists() else {"script": "tools/make_golden.py real", "models": {}}
+    for name in names or real.MAKERS:
+        places = [ROOT / "build/models" / name, ROOT / "tests/data/models" / name, ROOT.parent / "shared/models" / name]
+        folder = next((place for place in places if place.is_dir()), None)
+        if folder is None:
+            sys.exit(f"make_golden: {name} is in none of {', '.join(map(str, places))}")
+        real.MAKERS[name](folder, out)
+        packages = (*PACKAGES, "tokenizers", *(("accelerate", "xllamacpp") if name == "smollm2" else ()))
+        record["models"][name] = {
+            "weights": {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in real.weights_of(folder)},
+            "python": sys.version.split()[0],
+            "packages": {package: version(package).split("+")[0] for package in packages},
+        }
+        index.write_text(json.dumps(record, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["models"])
+    parser.add_argument("what", choices=["models", "real"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests/data/models")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    make_models(arguments.names, arguments.out)
+    if arguments.what == "models":
+        make_models(arguments.names, arguments.out)
+    else:
+        make_real(arguments.names, arguments.out / "real")
 
 
 if __name__ == "__main__":

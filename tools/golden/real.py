@@ -30,13 +30,18 @@ TOP = 20
 
 
 def load_wide(cls: Any, folder: pathlib.Path) -> Any:
-    return cls.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager").eval()
+    """The checkpoint in float64 throughout. Files are read outside wide(), where float32 is float32."""
+    narrow = cls.from_pretrained(folder, dtype=torch.float32)
+    with reference.wide():
+        model = cls._from_config(narrow.config, attn_implementation="eager", dtype=torch.float64).eval()
+    model.load_state_dict({name: value.double() for name, value in narrow.state_dict().items()})
+    return model
 
 
 def stories(folder: pathlib.Path, out: pathlib.Path) -> None:
     """260 thousand parameters: everything for the first 41 tokens, and 256 greedy ones from BOS alone."""
+    model = load_wide(transformers.LlamaForCausalLM, folder)
     with reference.wide():
-        model = load_wide(transformers.LlamaForCausalLM, folder)
         more, found = reference.greedy(model, {"input_ids": torch.tensor([[1]])}, 256, -1)
         ids = [1, *found[:40]]
         states = reference.run(model, {"input_ids": torch.tensor([ids])})
@@ -48,8 +53,8 @@ def stories(folder: pathlib.Path, out: pathlib.Path) -> None:
 
 def reaction(folder: pathlib.Path, out: pathlib.Path) -> None:
     """The README's reaction: layer 10's weights, the logits, and the map that head 5 is."""
+    model = load_wide(transformers.AlbertForMaskedLM, folder)
     with reference.wide():
-        model = load_wide(transformers.AlbertForMaskedLM, folder)
         states = reference.run(model, {"input_ids": torch.tensor([REACTION_IDS])})
     kept = ("weights.10", "out", "logits", "in.0")
     arrays = {f"0.{name}": reference.numbers(states[name]) for name in kept}
@@ -67,8 +72,8 @@ def minilm(folder: pathlib.Path, out: pathlib.Path) -> None:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     arrays: Arrays = {}
+    model = load_wide(transformers.BertModel, folder)
     with reference.wide():
-        model = load_wide(transformers.BertModel, folder)
         for text, sentence in enumerate(SENTENCES):
             ids = tokenizer.encode(sentence).ids
             inputs = {"input_ids": torch.tensor([ids]), "token_type_ids": torch.zeros(1, len(ids), dtype=torch.long)}
@@ -187,6 +192,10 @@ def smollm2(folder: pathlib.Path, out: pathlib.Path, steps: int = 64) -> None:
     }
     write_json(out / "smollm2.json", record)
     print("smollm2: transformers and llama.cpp agree for", same, "tokens", flush=True)
+
+
+def weights_of(folder: pathlib.Path) -> list[pathlib.Path]:
+    return sorted([*folder.glob("*.safetensors"), *folder.glob("*.gguf")])
 
 
 MAKERS = {"stories260K": stories, "rxnmapper-albert": reaction, "minilm": minilm, "smollm2": smollm2}
