@@ -56,6 +56,7 @@ def make_models(names: list[str], out: pathlib.Path) -> None:
 
 def make_real(names: list[str], out: pathlib.Path) -> None:
     import transformers
+
     from golden import real
 
     transformers.logging.set_verbosity_error()

@@ -111,6 +111,13 @@ def read_zip(data: bytes) -> tuple[Any, dict[str, bytes]]:
     return found, parts
 
 
+def take(stream: io.BytesIO, size: int) -> bytes:
+    part = stream.read(size) if size >= 0 else b""
+    if len(part) != size:
+        raise ValueError(f"{size} bytes are wanted where the file has {len(part)}")
+    return part
+
+
 def read_legacy(data: bytes) -> tuple[Any, dict[str, bytes]]:
     stream = io.BytesIO(data)
     if Restricted(stream).load() != LEGACY_MAGIC or Restricted(stream).load() != LEGACY_PROTOCOL:
@@ -121,10 +128,10 @@ def read_legacy(data: bytes) -> tuple[Any, dict[str, bytes]]:
     found = reader.load()
     parts = {}
     for key in Restricted(stream).load():
-        (count,) = struct.unpack("<q", stream.read(8))
+        (count,) = struct.unpack("<q", take(stream, 8))
         if count != reader.seen[key].count:
             raise ValueError(f"storage {key} holds {count} elements, its tensors say {reader.seen[key].count}")
-        parts[key] = stream.read(count * STORAGES[reader.seen[key].kind][1])
+        parts[key] = take(stream, count * STORAGES[reader.seen[key].kind][1])
     return found, parts
 
 
@@ -172,7 +179,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         arguments.target.write_bytes(convert(arguments.source.read_bytes(), tuple(arguments.drop)))
-    except (ValueError, pickle.UnpicklingError, OSError, KeyError, EOFError) as error:
+    except (ValueError, TypeError, pickle.UnpicklingError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
         sys.exit(f"torch_to_safetensors: {arguments.source}: {error}")
 
 
