@@ -40,10 +40,10 @@ enum class Placement { pre, post, sandwich };
 // p·frequencies[i], and cos and sin are multiplied by amplitude.
 struct Rotary {
   nn::RopePairing pairing = nn::RopePairing::halves;
-  std::vector<double> frequencies;  // [rotary/2]; the first `rotary` coordinates turn
+  std::vector<double> frequencies = {};  // [rotary/2]; the first `rotary` coordinates turn
   double amplitude = 1;
-  double base = 0;      // what they were made of, to be shown
-  std::string scaling;  // "", "linear", "llama3", "yarn", "longrope (short)", "dynamic"
+  double base = 0;           // what they were made of, to be shown
+  std::string scaling = {};  // "", "linear", "llama3", "yarn", "longrope (short)", "dynamic"
 };
 
 // Positions as a learned bias per head that depends on key - query alone, in buckets that widen
@@ -58,23 +58,26 @@ struct Attention {
   index_t heads = 0, kv_heads = 0;
   index_t d_k = 0, d_v = 0;
   double scale = 1;
-  double softcap = 0;           // 0: none
-  bool is_causal = false;       // cross-attention never is
-  index_t window = 0;           // causal: query i sees keys i-window+1 .. i; 0: all up to i
-  std::optional<Norm> qk_norm;  // over the d_k of every head of q and of k, before they turn
-  index_t rotary = -1;          // into Stack::rotaries; -1: does not turn
-  bool has_relative = false;    // the stack's relative bias is added
+  double softcap = 0;      // 0: none
+  bool is_causal = false;  // cross-attention never is
+  index_t window = 0;      // causal: query i sees keys i-window+1 .. i; 0: all up to i
+  bool has_qkv_bias = false, has_out_bias = false;
+  std::optional<Norm> qk_norm =
+      std::nullopt;           // over the d_k of every head of q and of k, before they turn
+  index_t rotary = -1;        // into Stack::rotaries; -1: does not turn
+  bool has_relative = false;  // the stack's relative bias is added
 };
 
 struct FeedForward {
   index_t width = 0;
   nn::Activation activation = nn::Activation::relu;
   bool is_gated = false;  // activation(gate)·up, else activation(up)
+  bool has_bias = false;
 };
 
 struct Layer {
   Attention self;
-  std::optional<Attention> cross;  // over the encoder's output
+  std::optional<Attention> cross = std::nullopt;  // over the encoder's output
   FeedForward ffn;
 };
 
@@ -89,9 +92,10 @@ struct Stack {
 };
 
 struct Embedding {
-  index_t width = 0;      // of the token table; != d_model: projected up after the norm (ALBERT)
-  double scale = 1;       // multiplies the token's row, before anything is added
-  index_t positions = 0;  // rows of the learned table; 0: there is none
+  index_t width = 0;           // of the token table
+  bool is_projected = false;   // to d_model, by a matrix after the norm (ALBERT)
+  double scale = 1;            // multiplies the token's row, before anything is added
+  index_t positions = 0;       // rows of the learned table; 0: there is none
   index_t first_position = 0;  // the row of a text's first token
   // Tokens of this id stand at row `first_position - 1` and are not counted (RoBERTa's padding,
   // also inside a text).
@@ -130,7 +134,9 @@ struct Description {
   bool normalises_pooled = false;   // to length 1
 
   index_t context_length = 0;  // what the model was made for; 0: not said
-  index_t position_limit = 0;  // tokens past it have no position; 0: none (a learned table's rows)
+  // Tokens past it have no position: a learned table's rows, or where a rotary scaling would have
+  // to change. 0: none.
+  index_t position_limit = 0;
 
   // Ids as the configuration names them; the tokenizer's word goes first where it has one.
   std::optional<index_t> bos, pad, decoder_start;

@@ -16,31 +16,12 @@
 #include <vector>
 
 #include "formats/checkpoint.h"
-#include "glasshead/context.h"
 #include "glasshead/error.h"
 #include "glasshead/tensor.h"
 #include "model/description.h"
 #include "nn/linear.h"
 
 namespace glasshead::model {
-
-// Layers with one input as one: their outputs stand side by side. One part where all are stored in
-// the same type, so that one call does the work.
-class Joined {
- public:
-  Joined() = default;
-  explicit Joined(std::vector<nn::Linear> parts);
-
-  index_t out() const;  // the sum of the parts'
-  index_t in() const;
-  index_t bytes() const;
-  const std::vector<nn::Linear>& parts() const { return parts_; }
-  // x [rows, in] -> y [rows, out]
-  void apply(const View<const float, 2>& x, const View<float, 2>& y, const Context& context) const;
-
- private:
-  std::vector<nn::Linear> parts_;
-};
 
 struct NormWeights {
   std::vector<float> gain, bias;  // [n]; empty: 1 and 0
@@ -49,15 +30,16 @@ struct NormWeights {
 struct AttentionWeights {
   NormWeights norm;   // before (pre, sandwich), or after the sum (post)
   NormWeights after;  // of what is added (sandwich)
-  Joined in;      // self: q | k | v, [heads·d_k + kv_heads·d_k + kv_heads·d_v, d_model]; cross: q
-  Joined memory;  // cross: k | v of the encoder's output
+  // Self: q | k | v, [heads·d_k + kv_heads·d_k + kv_heads·d_v, d_model]. Cross: q.
+  nn::Linear in;
+  nn::Linear memory;           // cross: k | v of the encoder's output
   NormWeights q_norm, k_norm;  // [d_k], where Attention::qk_norm
   nn::Linear out;              // [d_model, heads·d_v]
 };
 
 struct FeedForwardWeights {
   NormWeights norm, after;  // as in AttentionWeights
-  Joined in;                // gate | up, [2·width, d_model], or up alone
+  nn::Linear in;            // gate | up, [2·width, d_model], or up alone
   nn::Linear out;           // [d_model, width]
 };
 
@@ -79,12 +61,12 @@ struct EmbeddingWeights {
   std::vector<float> positions;    // [positions, width]
   std::vector<float> token_types;  // [token_types, width]
   NormWeights norm;
-  nn::Linear projection;  // [d_model, width], where width != d_model
+  nn::Linear projection;  // [d_model, width], where Embedding::is_projected
 };
 
 struct HeadWeights {
   nn::Linear logits;     // [vocab, width of its input]; tied: the embedding's, one in memory
-  nn::Linear transform;  // where Head::transform
+  nn::Linear transform;  // [embedding's width, d_model], where Head::transform
   NormWeights transform_norm;
   std::vector<float> bias;  // [vocab], where Head::has_bias: added after the matrix
   nn::Linear pooler;
@@ -94,14 +76,17 @@ struct Weights {
   EmbeddingWeights embedding;
   StackWeights encoder, decoder;  // where the description has them
   HeadWeights head;
-  index_t parameters = 0;  // numbers in the files that are used, tied copies once
-  index_t bytes = 0;       // of all of it in memory
+  index_t parameters = 0;  // numbers in the files that are used, tied or shared ones once
+  index_t bytes = 0;       // of all of it in memory, what is shared once
 };
 
 struct LoadOptions {
-  // How many tokens the text may grow to; 0: what the model was made for. It matters to models
-  // with two sets of rotary factors (Phi-3's long and short), which have to be chosen between once.
+  // How many tokens the text may grow to; 0: what needs no scaling. It matters to models with two
+  // sets of rotary factors (Phi-3's long and short): which set holds is decided here, once, since
+  // changing over within a text would contradict the keys that are cached. The short set comes with
+  // a Description::position_limit.
   index_t context = 0;
+  bool has_tensors = true;  // false: the files are a configuration alone, to be described
 };
 
 // The description alone: no weight is read. False, and every problem, if the configuration is
@@ -109,9 +94,20 @@ struct LoadOptions {
 bool describe(const formats::Checkpoint& files, const LoadOptions& options, Description& out,
               std::vector<Problem>& problems);
 
+// The tensors that the description calls for, each checked against the files, none read: what
+// loading does first. Tied copies and tensors that may be left are not among them.
+struct Inventory {
+  std::vector<const formats::StoredTensor*> used;  // in the files' order
+  index_t parameters = 0;                          // numbers in them
+  index_t bytes = 0;                               // as stored
+};
+bool take_inventory(const formats::Checkpoint& files, Description& description, Inventory& out,
+                    std::vector<Problem>& problems);
+
 struct Loaded {
   Description description;
   Weights weights;
+  Inventory inventory;  // its tensors live as long as the Checkpoint, or a copy of it
 };
 // Throws FormatError with every problem of the configuration, or of the tensors.
 Loaded load(const formats::Checkpoint& files, const LoadOptions& options = {});
