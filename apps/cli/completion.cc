@@ -27,11 +27,21 @@ std::vector<const CLI::App*> subcommands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// The words that a command's positional argument can be; empty: it has none, or takes a file.
-std::vector<std::string> positional_words(const CLI::App& command) {
+const CLI::Option* positional(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
-    if (option->get_positional()) return choices(*option);
-  return {};
+    if (option->get_positional()) return option;
+  return nullptr;
+}
+
+// The words that a command's positional argument can be; empty: it has none, or takes a file alone.
+std::vector<std::string> positional_words(const CLI::App& command) {
+  const CLI::Option* option = positional(command);
+  return option == nullptr ? std::vector<std::string>{} : choices(*option);
+}
+
+// Words or a file: files are offered where no word fits.
+bool takes_either(const CLI::Option& option) {
+  return option.get_positional() && !choices(option).empty() && takes_file(option);
 }
 
 std::string bash_command(const CLI::App& command) {
@@ -58,6 +68,9 @@ std::string bash_command(const CLI::App& command) {
          "\"" +
          joined(flags, " ") + "\"\n      else\n        " +
          (words.empty() ? "_glasshead_files" : "_glasshead_words \"" + joined(words, " ") + "\"") +
+         (!words.empty() && takes_either(*positional(command))
+              ? "\n        [[ ${#COMPREPLY[@]} -gt 0 ]] || _glasshead_files"
+              : "") +
          "\n      fi ;;\n";
 }
 
@@ -102,7 +115,8 @@ std::string zsh_option(const CLI::Option& option) {
     return escaped(escaped(text, "[]:\\", "\\"), "'", "'\\'");
   };
   const std::vector<std::string> words = choices(option);
-  const std::string action = !words.empty()       ? "(" + joined(words, " ") + ")"
+  const std::string action = takes_either(option) ? "{compadd " + joined(words, " ") + "; _files}"
+                             : !words.empty()     ? "(" + joined(words, " ") + ")"
                              : takes_file(option) ? "_files"
                                                   : " ";
   const std::string value = ":" + safe(option.get_type_name()) + ":" + action;
@@ -153,7 +167,9 @@ std::string fish_option(const std::string& command, const CLI::Option& option) {
   const std::vector<std::string> words = choices(option);
   std::string line = "complete -c glasshead -n '__fish_seen_subcommand_from " + command + "'";
   if (option.get_positional())
-    return words.empty() ? line + " -F\n" : line + " -f -a " + quote(joined(words, " ")) + "\n";
+    return words.empty() ? line + " -F\n"
+                         : line + (takes_either(option) ? " -F -a " : " -f -a ") +
+                               quote(joined(words, " ")) + "\n";
   for (const std::string& name : option.get_lnames()) line += " -l " + name;
   for (const std::string& name : option.get_snames()) line += " -s " + name;
   if (!words.empty())

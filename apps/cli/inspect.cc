@@ -1,24 +1,30 @@
-// glasshead inspect cpu: what this machine offers.
+// glasshead inspect: what this machine offers, or what a model is and costs.
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/inspect_model.h"
 #include "glasshead/context.h"
 #include "glasshead/cpu.h"
 #include "glasshead/error.h"
+#include "glasshead/model_facts.h"
 
 namespace glasshead::cli {
 namespace {
 
 struct InspectArgs {
   std::string what;
+  std::optional<index_t> context;
   bool is_json = false;
 };
 
@@ -77,31 +83,67 @@ std::string plain_text(const Cpu& found, const Context& context) {
   return text + "The same bits come out of every kernel set, on any number of threads.\n";
 }
 
-void run(const InspectArgs& args) {
-  if (args.what != "cpu")
-    throw OptionError(
-        "inspect",
-        {{args.what, "this version inspects the processor only: glasshead inspect cpu"}});
+std::string cpu_report(bool is_json) {
   const Cpu found = cpu();
   const Context context;
-  write_result("", args.is_json ? json_text(found, context) : plain_text(found, context));
+  return is_json ? json_text(found, context) : plain_text(found, context);
+}
+
+// A word that is neither a file nor a name: perhaps a slip in a name.
+std::string model_text(const InspectArgs& args) {
+  try {
+    return model_report(args.what, args.context, args.is_json);
+  } catch (const IoError& error) {
+    if (args.what.find_first_of("/.") != std::string::npos) throw;
+    std::vector<Problem> problems = error.problems();
+    const std::string meant = nearest(args.what, known_models());
+    problems[0].what += meant.empty() ? "; glasshead inspect models lists the names that need none"
+                                      : "; did you mean " + meant + "?";
+    throw IoError("inspect", std::move(problems));
+  }
+}
+
+void run(const InspectArgs& args) {
+  if (args.what == "cpu")
+    write_result("", cpu_report(args.is_json));
+  else if (args.what == "families")
+    write_result("", families_report(args.is_json));
+  else if (args.what == "models")
+    write_result("", models_report(args.is_json));
+  else
+    write_result("", model_text(args));
 }
 
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<InspectArgs>();
-  command.add_option("what", args->what, "What to inspect: cpu")->required()->type_name("cpu");
+  command
+      .add_option(
+          "what", args->what,
+          "What to inspect: cpu, families (of models that can be loaded), models (published "
+          "configurations that are known by name), one of these names, or a model: a "
+          "directory with config.json, a .safetensors or .gguf file")
+      ->required()
+      ->type_name("cpu|families|models|FILE");
+  command
+      .add_option("--context", args->context,
+                  "How many tokens the costs are for (default: what the model was made for)")
+      ->type_name("N");
   command.add_flag("--json", args->is_json, "Print JSON");
   command.callback([args] { run(*args); });
 }
 
 }  // namespace
 
-const Command kInspect{"inspect",
-                       "Show what this machine offers: instruction sets, cores, kernel sets",
-                       "# the processor's instruction sets and the kernel sets that can run on it\n"
-                       "glasshead inspect cpu\n"
-                       "# the same for scripts\n"
-                       "glasshead inspect cpu --json\n",
-                       add};
+const Command kInspect{
+    "inspect", "Show what a model is and costs, or what this machine offers",
+    "# a model's family, parameters, heads, windows and memory\n"
+    "glasshead inspect SmolLM2-135M-Instruct.Q4_1.gguf\n"
+    "# what a context of 4,096 tokens costs a published model, without its files\n"
+    "glasshead inspect llama-2-70b --context 4096\n"
+    "# the processor's instruction sets and the kernel sets that can run on it\n"
+    "glasshead inspect cpu\n"
+    "# the same for scripts\n"
+    "glasshead inspect cpu --json\n",
+    add};
 
 }  // namespace glasshead::cli

@@ -2,6 +2,7 @@
 the manual page."""
 
 import json
+import pathlib
 import shutil
 import subprocess
 
@@ -156,9 +157,51 @@ class Inspect(Case):
         self.assertEqual(text.count(" runs: the first that this processor has\n"), 1)
         self.assertRegex(text, r"\n +scalar +")
 
-    def test_anything_else_is_refused(self):
-        self.assertIn("inspects the processor only", self.refused("inspect", "model.gguf"))
+    def test_nothing_is_refused(self):
         self.refused("inspect")
+
+
+class InspectModels(Case):
+    def test_a_published_configuration_needs_no_files(self):
+        found = json.loads(self.run_command("inspect", "llama-2-70b", "--context", "4096", "--json").out)
+        self.assertEqual(found["parameters"], 68976648192)
+        self.assertEqual(found["family"], "llama")
+        layers = found["stacks"][0]["layers"]
+        self.assertEqual(len(layers), 80)
+        self.assertEqual((layers[0]["self"]["heads"], layers[0]["self"]["kv_heads"]), (64, 8))
+        # 80 layers, 8 heads, 128 numbers each of key and value, 4 bytes, 4,096 tokens
+        self.assertEqual(found["cost"]["cache_bytes"], 80 * 8 * 256 * 4 * 4096)
+        text = self.run_command("inspect", "llama-2-70b").out
+        self.assertIn("64 query heads of 128, 8 key/value heads: 8 share one", text)
+        self.assertIn("68,976,648,192", text)
+
+    def test_windows_are_told_apart(self):
+        text = self.run_command("inspect", "gemma-3-270m").out
+        self.assertIn("layers       0-4, 6-10, 12-16\n", text)
+        self.assertIn("a window of 512 tokens", text)
+        self.assertIn("layers       5, 11, 17\n", text)
+
+    def test_files_are_read_and_every_tensor_is_looked_for(self):
+        here = pathlib.Path(__file__).parent.parent / "data/models"
+        for model in ("llama", "llama/model.gguf"):
+            found = json.loads(self.run_command("inspect", str(here / model), "--json").out)
+            self.assertEqual(found["parameters"], 15288)
+            self.assertEqual(found["stored"][0]["type"], "f32")
+            self.assertEqual(found["bytes"], 4 * 15288)
+            self.assertEqual(found["cost"]["tokens"], 64)
+
+    def test_every_name_works_and_every_family_has_a_row(self):
+        for name in self.run_command("inspect", "models").out.split():
+            self.assertIn(name, self.run_command("inspect", name).out)
+        rows = self.run_command("inspect", "families").out.splitlines()[2:]
+        found = json.loads(self.run_command("inspect", "families", "--json").out)
+        self.assertEqual(len(rows), len(found))
+
+    def test_a_slip_and_a_senseless_length_are_refused(self):
+        self.assertIn("did you mean mistral-7b?", self.refused("inspect", "mistal-7b"))
+        self.assertIn("glasshead inspect models lists", self.refused("inspect", "something"))
+        self.assertIn("no such file", self.refused("inspect", "model.gguf"))
+        self.assertIn("tokens: 0: must be from 1", self.refused("inspect", "gpt2", "--context", "0"))
 
 
 class Completion(Case):
@@ -181,7 +224,7 @@ class Completion(Case):
         self.assertEqual(self.bash("glasshead", "trace", "--format", "s"), ["svg"])
         self.assertEqual(self.bash("glasshead", "attend", "--causal", "=", "e"), ["end"])
         self.assertEqual(self.bash("glasshead", "attend", "--causal", "="), ["start", "end"])
-        self.assertEqual(self.bash("glasshead", "inspect", ""), ["cpu"])
+        self.assertEqual(self.bash("glasshead", "inspect", ""), ["cpu", "families", "models"])
         self.npy("queries", [1])
         self.assertEqual(self.bash("glasshead", "attend", "--q", "que"), ["queries.npy"])
         self.assertEqual(self.bash("glasshead", "attend", "--scale", ""), [])
