@@ -36,6 +36,7 @@ extern const Command kAttend;      // attend.cc
 extern const Command kDoctor;      // doctor.cc
 extern const Command kAudit;       // audit.cc
 extern const Command kWorksheet;   // worksheet.cc
+extern const Command kRun;         // run.cc
 extern const Command kView;        // view.cc
 extern const Command kInspect;     // inspect.cc
 extern const Command kBench;       // bench.cc

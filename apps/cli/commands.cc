@@ -8,9 +8,9 @@
 namespace glasshead::cli {
 namespace {
 
-constexpr std::array<const Command*, 10> kCommands{&kTrace,      &kAttend, &kDoctor,  &kAudit,
-                                                   &kWorksheet,  &kView,   &kInspect, &kBench,
-                                                   &kCompletion, &kMan};
+constexpr std::array<const Command*, 11> kCommands{&kTrace,     &kAttend,     &kDoctor,  &kAudit,
+                                                   &kWorksheet, &kRun,        &kView,    &kInspect,
+                                                   &kBench,     &kCompletion, &kMan};
 
 constexpr std::size_t kPageWidth = 100;
 constexpr std::size_t kColumn = 28;  // where descriptions begin

@@ -1,0 +1,112 @@
+#include "cli/run_args.h"
+
+#include <limits>
+
+#include "cli/values.h"
+
+namespace glasshead::cli {
+namespace {
+
+constexpr index_t kMostTokens = index_t{1} << 40;  // more is a slip
+constexpr index_t kMostThreads = 1024;
+
+class Values {
+ public:
+  explicit Values(std::vector<Problem>& problems) : problems_(problems) {}
+
+  index_t whole(const char* flag, const std::string& text, index_t least, index_t most) {
+    const std::optional<index_t> value = parse_integer(text);
+    if (value && *value >= least && *value <= most) return *value;
+    problems_.push_back({flag, text + ": a whole number from " + std::to_string(least) + " to " +
+                                   std::to_string(most) + " is needed"});
+    return least;
+  }
+  double number(const char* flag, const std::string& text) {
+    const std::optional<double> value = parse_number(text);
+    if (value) return *value;
+    problems_.push_back({flag, text + ": a number is needed"});
+    return 1;
+  }
+
+ private:
+  std::vector<Problem>& problems_;
+};
+
+// The library's words for what is out of range, under the flags' names.
+void check_sampling(const Sampling& sampling, std::vector<Problem>& problems) {
+  for (Problem& problem : check(sampling)) {
+    for (char& c : problem.where)
+      if (c == '_') c = '-';
+    problems.push_back({"--" + problem.where, std::move(problem.what)});
+  }
+  if (sampling.temperature == 0 && (sampling.top_k > 0 || sampling.top_p < 1 || sampling.min_p > 0))
+    problems.push_back({"--temperature",
+                        "is 0, which takes the most probable token: --top-k, --top-p and --min-p "
+                        "choose nothing then; give a temperature above 0"});
+}
+
+// "3,5" of --heads, "2:6" (first and last) or "4" of --positions, for taps of weights.
+void read_taps(const RunArgs& args, RunCall& call, std::vector<Problem>& problems) {
+  if (args.taps.empty() != args.out.empty())
+    problems.push_back(args.taps.empty()
+                           ? Problem{"-o", "goes with --tap NAME, which says what to write"}
+                           : Problem{"--tap", "no file for it; give -o FILE.safetensors"});
+  if (args.taps.empty() && !(args.heads.empty() && args.rows.empty()))
+    problems.push_back({"--heads", "--heads and --positions go with --tap of some weights"});
+  if (!args.out.empty() && !args.out.ends_with(".safetensors"))
+    problems.push_back({"-o", args.out + ": several tensors are written, as .safetensors"});
+  Tap tap;
+  if (!args.heads.empty())
+    tap.heads = parse_integers("--heads", args.heads, problems).value_or(std::vector<index_t>{});
+  if (!args.rows.empty()) {
+    const std::size_t colon = args.rows.find(':');
+    const std::optional<index_t> first = parse_integer(args.rows.substr(0, colon));
+    const std::optional<index_t> last =
+        colon == std::string::npos ? first : parse_integer(args.rows.substr(colon + 1));
+    if (first && last && *first >= 0 && *last >= *first)
+      tap.positions = {*first, *last};
+    else
+      problems.push_back({"--positions", args.rows + ": a position, or FIRST:LAST, from 0"});
+  }
+  for (const std::string& name : args.taps) {
+    tap.name = name;
+    Tap one = tap;
+    if (!name.ends_with(".weights")) {
+      one.heads.clear();
+      one.positions.reset();
+    }
+    call.taps.push_back(std::move(one));
+  }
+}
+
+}  // namespace
+
+RunCall read_call(const RunArgs& args, std::vector<Problem>& problems) {
+  RunCall call;
+  Values values(problems);
+  if (args.tokens)
+    call.ids = parse_integers("--tokens", *args.tokens, problems).value_or(std::vector<index_t>{});
+  GenerateOptions& g = call.generate;
+  g.max_tokens = values.whole("--max-tokens", args.max_tokens, 0, kMostTokens);
+  g.sampling.temperature = values.number("--temperature", args.temperature);
+  g.sampling.top_k = values.whole("--top-k", args.top_k, 0, std::numeric_limits<index_t>::max());
+  g.sampling.top_p = values.number("--top-p", args.top_p);
+  g.sampling.min_p = values.number("--min-p", args.min_p);
+  g.sampling.repetition_penalty = values.number("--repetition-penalty", args.repetition_penalty);
+  const std::optional<std::uint64_t> seed = parse_seed(args.seed);
+  if (!seed)
+    problems.push_back({"--seed", args.seed + ": a whole number from 0 to 2^64 - 1 is needed"});
+  g.sampling.seed = seed.value_or(0);
+  if (problems.empty()) check_sampling(g.sampling, problems);
+  g.stops_at_eos = !args.ignores_eos;
+  for (const std::string& text : args.stop_tokens)
+    for (const index_t id :
+         parse_integers("--stop-tokens", text, problems).value_or(std::vector<index_t>{}))
+      g.stop_ids.push_back(id);
+  call.beams = values.whole("--beams", args.beams, 1, kMostThreads);
+  call.threads = static_cast<int>(values.whole("--threads", args.threads, 0, kMostThreads));
+  read_taps(args, call, problems);
+  return call;
+}
+
+}  // namespace glasshead::cli

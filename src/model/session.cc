@@ -1,0 +1,417 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/fail.h"
+#include "glasshead/model.h"
+#include "model/ends.h"
+#include "model/session_impl.h"
+
+namespace glasshead {
+namespace {
+
+using model::Point;
+using model::Span;
+
+KvCache empty_cache(const model::Attention& a) {
+  return KvCache({.batch = 1, .kv_heads = a.kv_heads, .d_k = a.d_k, .d_v = a.d_v});
+}
+
+Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& problems) {
+  if (taps == nullptr) return nullptr;
+  taps->impl().resolve(model, problems);
+  return &taps->impl();
+}
+
+// One text after another.
+std::vector<Span> spans_of(const std::vector<Session::Text>& texts) {
+  std::vector<Span> spans;
+  index_t row = 0;
+  for (const Session::Text& text : texts) {
+    const auto length = static_cast<index_t>(text.ids.size());
+    spans.push_back({.place = static_cast<index_t>(spans.size()), .row = row, .rows = length});
+    row += length;
+  }
+  return spans;
+}
+
+void refuse(const char* function, std::vector<Problem> problems) {
+  if (!problems.empty()) fail(ErrorKind::option, function, std::move(problems));
+}
+
+}  // namespace
+
+Session::Impl::Impl(const Model& from, const SessionOptions& given, const Context& where)
+    : model(from), options(given), context(&where) {
+  if (options.rows_at_once < 1)
+    fail(ErrorKind::option, "Session", "rows_at_once",
+         fmt::format("{}; 1 or more", options.rows_at_once));
+  if (description().encoder) encoder_calls = layer_calls(*description().encoder, weights().encoder);
+  if (!description().decoder) return;
+  decoder_calls = layer_calls(*description().decoder, weights().decoder);
+  for (const model::Layer& layer : description().decoder->layers) {
+    self.push_back(empty_cache(layer.self));
+    if (layer.cross) cross.push_back(empty_cache(*layer.cross));
+  }
+  if (is_decoder()) add({});
+}
+
+Session::Impl::Sequence& Session::Impl::at(const char* function, index_t sequence) {
+  const auto count = static_cast<index_t>(sequences.size());
+  if (sequence < 0 || sequence >= count || !sequences[static_cast<std::size_t>(sequence)].is_used)
+    fail(ErrorKind::option, function, "sequence",
+         fmt::format("{}; not one of this session's ({} were made)", sequence, count));
+  return sequences[static_cast<std::size_t>(sequence)];
+}
+
+index_t Session::Impl::add(Sequence sequence) {
+  if (sequence.memory >= 0) ++readers[static_cast<std::size_t>(sequence.memory)];
+  if (sequence.keys == 0 && !free_keys.empty()) {
+    sequence.keys = free_keys.back();
+    free_keys.pop_back();
+  } else if (sequence.keys == 0) {
+    sequence.keys = fork_keys(0);
+  }
+  for (std::size_t n = 0; n < sequences.size(); ++n)
+    if (!sequences[n].is_used) {
+      sequences[n] = sequence;
+      return static_cast<index_t>(n);
+    }
+  sequences.push_back(sequence);
+  return static_cast<index_t>(sequences.size()) - 1;
+}
+
+// The caches of all layers number their sequences alike.
+index_t Session::Impl::fork_keys(index_t keys) {
+  index_t made = 0;
+  for (KvCache& cache : self) made = cache.fork(keys);
+  return made;
+}
+
+void Session::Impl::truncate(Sequence& sequence, index_t length) {
+  for (KvCache& cache : self) cache.truncate(sequence.keys, length);
+  sequence.length = length;
+}
+
+void Session::Impl::check_ids(const std::string& where, const std::vector<index_t>& ids,
+                              index_t before, index_t limit, std::vector<Problem>& problems) const {
+  const index_t vocab = description().vocab;
+  if (ids.empty()) problems.push_back({where, "no ids; at least one"});
+  for (std::size_t n = 0; n < ids.size(); ++n)
+    if (ids[n] < 0 || ids[n] >= vocab) {
+      problems.push_back({where, fmt::format("id {} (number {}); this model's are 0 to {}", ids[n],
+                                             n, vocab - 1)});
+      break;
+    }
+  const auto after = before + static_cast<index_t>(ids.size());
+  if (limit > 0 && after > limit)
+    problems.push_back(
+        {where, fmt::format("{} tokens{}; this model has {} positions", after,
+                            before > 0 ? fmt::format(" with the {} before", before) : std::string(),
+                            limit)});
+}
+
+void Session::Impl::check_texts(const std::vector<Text>& texts,
+                                std::vector<Problem>& problems) const {
+  const index_t types = description().embedding.token_types;
+  for (std::size_t n = 0; n < texts.size(); ++n) {
+    const Text& text = texts[n];
+    const std::string where = fmt::format("texts[{}]", n);
+    check_ids(where + ".ids", text.ids, 0, description().position_limit, problems);
+    if (!text.segments.empty() && text.segments.size() != text.ids.size())
+      problems.push_back({where + ".segments", fmt::format("{} for {} ids; one for each, or none",
+                                                           text.segments.size(), text.ids.size())});
+    for (const index_t segment : text.segments)
+      if (segment != 0 && (segment < 0 || segment >= types)) {
+        problems.push_back(
+            {where + ".segments",
+             fmt::format("{}; this model has {} segments, numbered from 0", segment, types)});
+        break;
+      }
+  }
+}
+
+void Session::Impl::see(const char* stack, Point point, const View<const float, 2>& rows,
+                        const std::vector<Span>& spans, Taps::Impl* taps) const {
+  if (taps == nullptr) return;
+  const bool has_both = description().encoder && description().decoder;
+  taps->see({has_both ? stack : "", -1, point}, rows, spans, 0);
+}
+
+// Rows before the final norm.
+View<float, 2> Session::Impl::decode(const std::vector<index_t>& ids,
+                                     const std::vector<Span>& spans, Taps::Impl* taps) {
+  const View<float, 2> x = work.x.rows(static_cast<index_t>(ids.size()), description().d_model);
+  embed_rows(description(), weights().embedding, {ids, {}, spans}, work, x, *context);
+  see("decoder", Point::embedding, x, spans, taps);
+  model::run_layers({.name = "decoder",
+                     .stack = *description().decoder,
+                     .weights = weights().decoder,
+                     .calls = decoder_calls,
+                     .self = &self,
+                     .cross = &cross,
+                     .spans = spans,
+                     .work = work,
+                     .context = *context,
+                     .taps = taps},
+                    x);
+  return x;
+}
+
+View<float, 2> Session::Impl::encode(const std::vector<Text>& texts, Taps::Impl* taps) {
+  std::vector<index_t> ids, segments;
+  const std::vector<Span> spans = spans_of(texts);
+  for (const Text& text : texts) {
+    ids.insert(ids.end(), text.ids.begin(), text.ids.end());
+    segments.insert(segments.end(), text.segments.begin(), text.segments.end());
+    segments.resize(ids.size(), 0);
+  }
+  const model::Stack& stack = *description().encoder;
+  const View<float, 2> x = work.x.rows(static_cast<index_t>(ids.size()), description().d_model);
+  embed_rows(description(), weights().embedding, {ids, segments, spans}, work, x, *context);
+  see("encoder", Point::embedding, x, spans, taps);
+  model::run_layers({.name = "encoder",
+                     .stack = stack,
+                     .weights = weights().encoder,
+                     .calls = encoder_calls,
+                     .spans = spans,
+                     .work = work,
+                     .context = *context,
+                     .taps = taps},
+                    x);
+  if (stack.has_final_norm) {
+    apply_norm(stack.norm, weights().encoder.final_norm, x, x, *context);
+    see("encoder", Point::final_norm, x, spans, taps);
+  }
+  return x;
+}
+
+// --- Session ---
+
+Session::Session(const Model& model, const SessionOptions& options, const Context& context)
+    : impl_(std::make_unique<Impl>(model, options, context)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+const Model& Session::model() const { return impl_->model; }
+
+index_t Session::add() {
+  if (!impl_->is_decoder())
+    fail(ErrorKind::option, "Session::add", "model",
+         fmt::format("is an {}; {}", name(impl_->model.kind()),
+                     impl_->is_encoder() ? "it reads whole texts: encode"
+                                         : "it writes about a text: read"));
+  return impl_->add({});
+}
+
+index_t Session::fork(index_t sequence) {
+  Impl::Sequence copy = impl_->at("Session::fork", sequence);
+  copy.keys = impl_->fork_keys(copy.keys);
+  return impl_->add(copy);
+}
+
+void Session::truncate(index_t sequence, index_t length) {
+  Impl::Sequence& at = impl_->at("Session::truncate", sequence);
+  if (length < 0 || length > at.length)
+    fail(ErrorKind::option, "Session::truncate", "length",
+         fmt::format("{}; the sequence has {} tokens", length, at.length));
+  impl_->truncate(at, length);
+}
+
+void Session::drop(index_t sequence) {
+  Impl::Sequence& at = impl_->at("Session::drop", sequence);
+  impl_->truncate(at, 0);
+  if (at.memory >= 0 && --impl_->readers[static_cast<std::size_t>(at.memory)] == 0)
+    for (KvCache& cache : impl_->cross) cache.truncate(at.memory + 1, 0);
+  impl_->free_keys.push_back(at.keys);
+  at = {};
+  at.is_used = false;
+}
+
+index_t Session::length(index_t sequence) const {
+  return impl_->at("Session::length", sequence).length;
+}
+
+index_t Session::cache_bytes() const {
+  index_t bytes = 0;
+  for (const KvCache& cache : impl_->self) bytes += cache.bytes();
+  for (const KvCache& cache : impl_->cross) bytes += cache.bytes();
+  return bytes;
+}
+
+namespace {
+
+// What a forward is asked to do, in goes of at most so many rows.
+class Forward {
+ public:
+  Forward(Session::Impl& session, const std::vector<Session::Part>& parts, LogitRows rows,
+          Taps::Impl* taps)
+      : session_(session), parts_(parts), rows_(rows), taps_(taps) {}
+
+  View<const float, 2> run() {
+    index_t total = 0;
+    for (const Session::Part& part : parts_) total += static_cast<index_t>(part.ids.size());
+    if (!session_.description().head.has_logits) rows_ = LogitRows::none;
+    const index_t count = rows_ == LogitRows::all    ? total
+                          : rows_ == LogitRows::last ? static_cast<index_t>(parts_.size())
+                                                     : 0;
+    if (count > 0) logits_ = session_.work.logits.rows(count, session_.description().vocab);
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      const auto size = static_cast<index_t>(parts_[p].ids.size());
+      for (index_t done = 0; done < size;) {
+        const index_t take = std::min(
+            size - done, session_.options.rows_at_once - static_cast<index_t>(ids_.size()));
+        put(p, done, take);
+        done += take;
+        if (static_cast<index_t>(ids_.size()) == session_.options.rows_at_once) flush();
+      }
+    }
+    flush();
+    return logits_;
+  }
+
+ private:
+  void put(std::size_t p, index_t done, index_t take) {
+    const Session::Part& part = parts_[p];
+    Session::Impl::Sequence& sequence = session_.at("Session::forward", part.sequence);
+    spans_.push_back({.place = static_cast<index_t>(p),
+                      .row = static_cast<index_t>(ids_.size()),
+                      .rows = take,
+                      .position = sequence.length,
+                      .keys = sequence.keys,
+                      .memory = sequence.memory + 1});
+    const auto first = part.ids.begin() + done;
+    ids_.insert(ids_.end(), first, first + take);
+    sequence.length += take;
+    const bool is_end = done + take == static_cast<index_t>(part.ids.size());
+    for (index_t i = 0; i < take; ++i)
+      is_wanted_.push_back(rows_ == LogitRows::all ||
+                           (rows_ == LogitRows::last && is_end && i == take - 1));
+  }
+
+  void flush() {
+    if (ids_.empty()) return;
+    const model::Description& description = session_.description();
+    const model::Stack& stack = *description.decoder;
+    const View<float, 2> x = session_.decode(ids_, spans_, taps_);
+    if (taps_ != nullptr && stack.has_final_norm) {  // all rows, to be looked at
+      const View<float, 2> normed = session_.work.normed.rows(x.shape[0], x.shape[1]);
+      apply_norm(stack.norm, session_.weights().decoder.final_norm, x, normed, *session_.context);
+      session_.see("decoder", model::Point::final_norm, normed, spans_, taps_);
+    }
+    make_logits(x);
+    ids_.clear();
+    spans_.clear();
+    is_wanted_.clear();
+  }
+
+  // Of the rows that are wanted, which become the next rows of the result.
+  void make_logits(const View<float, 2>& x) {
+    const auto count = std::count(is_wanted_.begin(), is_wanted_.end(), true);
+    if (count == 0) return;
+    index_t to = 0;
+    for (index_t row = 0; row < x.shape[0]; ++row)
+      if (is_wanted_[static_cast<std::size_t>(row)]) {
+        std::copy_n(x.data + row * x.strides[0], x.shape[1], x.data + to * x.strides[0]);
+        ++to;
+      }
+    const model::Stack& stack = *session_.description().decoder;
+    const View<float, 2> chosen = model::some_rows(x, 0, count);
+    if (stack.has_final_norm)
+      apply_norm(stack.norm, session_.weights().decoder.final_norm, chosen, chosen,
+                 *session_.context);
+    const View<float, 2> logits = model::some_rows(logits_, made_, count);
+    logits_of(session_.description(), session_.weights().head, chosen, session_.work, logits,
+              *session_.context);
+    made_ += count;
+    if (taps_ != nullptr) taps_->see({"", -1, model::Point::logits}, logits, wanted_spans(), 0);
+  }
+
+  // The spans over the rows that logits were made of.
+  std::vector<Span> wanted_spans() const {
+    std::vector<Span> spans;
+    index_t row = 0;
+    for (const Span& span : spans_) {
+      const auto begin = is_wanted_.begin() + span.row;
+      const auto rows = std::count(begin, begin + span.rows, true);
+      spans.push_back({.place = span.place, .row = row, .rows = rows});
+      row += rows;
+    }
+    return spans;
+  }
+
+  Session::Impl& session_;
+  const std::vector<Session::Part>& parts_;
+  LogitRows rows_;
+  Taps::Impl* taps_;
+  View<float, 2> logits_;
+  index_t made_ = 0;
+  std::vector<index_t> ids_;
+  std::vector<Span> spans_;
+  std::vector<bool> is_wanted_;
+};
+
+}  // namespace
+
+View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows rows, Taps* taps) {
+  constexpr const char* kFunction = "Session::forward";
+  std::vector<Problem> problems;
+  if (impl_->is_encoder())
+    problems.push_back({"model", "is an encoder, which reads whole texts: encode, then logits"});
+  if (parts.empty()) problems.push_back({"parts", "there is none; at least one"});
+  std::vector<index_t> seen;
+  for (std::size_t n = 0; n < parts.size() && !impl_->is_encoder(); ++n) {
+    const std::string where = fmt::format("parts[{}]", n);
+    const auto count = static_cast<index_t>(impl_->sequences.size());
+    const index_t sequence = parts[n].sequence;
+    if (sequence < 0 || sequence >= count ||
+        !impl_->sequences[static_cast<std::size_t>(sequence)].is_used) {
+      problems.push_back(
+          {where + ".sequence",
+           fmt::format("{}; not one of this session's ({} were made)", sequence, count)});
+      continue;
+    }
+    if (std::find(seen.begin(), seen.end(), sequence) != seen.end())
+      problems.push_back(
+          {where + ".sequence", fmt::format("{} has a part already; one for each", sequence)});
+    seen.push_back(sequence);
+    impl_->check_ids(where + ".ids", parts[n].ids,
+                     impl_->sequences[static_cast<std::size_t>(sequence)].length,
+                     impl_->description().position_limit, problems);
+  }
+  Taps::Impl* const watch = resolved(taps, impl_->model, problems);
+  refuse(kFunction, std::move(problems));
+  return Forward(*impl_, parts, rows, watch).run();
+}
+
+View<const float, 2> Session::encode(const std::vector<Text>& texts, Taps* taps) {
+  std::vector<Problem> problems;
+  if (!impl_->description().encoder)
+    problems.push_back({"model", "is a decoder, which continues texts: forward"});
+  if (texts.empty()) problems.push_back({"texts", "there is none; at least one"});
+  impl_->check_texts(texts, problems);
+  Taps::Impl* const watch = resolved(taps, impl_->model, problems);
+  refuse("Session::encode", std::move(problems));
+  const View<float, 2> rows = impl_->encode(texts, watch);
+  if (watch != nullptr && impl_->is_encoder() && impl_->description().head.has_logits &&
+      watch->wants({"", -1, model::Point::logits})) {
+    watch->see({"", -1, model::Point::logits}, logits(rows), spans_of(texts), 0);
+  }
+  return rows;
+}
+
+View<const float, 2> Session::logits(const View<const float, 2>& rows) {
+  const model::Description& description = impl_->description();
+  std::vector<Problem> problems;
+  if (!description.head.has_logits) problems.push_back({"model", "has no head that makes logits"});
+  if (rows.shape[1] != description.d_model)
+    problems.push_back({"rows", fmt::format("of {} numbers; {} is this model's d_model",
+                                            rows.shape[1], description.d_model)});
+  refuse("Session::logits", std::move(problems));
+  const View<float, 2> made = impl_->work.logits.rows(rows.shape[0], description.vocab);
+  logits_of(description, impl_->weights().head, rows, impl_->work, made, *impl_->context);
+  return made;
+}
+
+}  // namespace glasshead

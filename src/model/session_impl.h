@@ -1,0 +1,62 @@
+// What a Session holds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "glasshead/model.h"
+#include "model/block.h"
+#include "model/model_impl.h"
+#include "model/workspace.h"
+
+namespace glasshead {
+
+struct Session::Impl {
+  struct Sequence {
+    index_t keys = 0;  // its number in the caches
+    index_t length = 0;
+    index_t memory = -1;  // the text it is written about, in `cross`; -1: none
+    bool is_used = true;
+  };
+
+  Impl(const Model& model, const SessionOptions& options, const Context& context);
+
+  const model::Description& description() const { return model.impl().description; }
+  const model::Weights& weights() const { return model.impl().weights; }
+  bool is_decoder() const { return description().kind == model::Kind::decoder; }
+  bool is_encoder() const { return description().kind == model::Kind::encoder; }
+
+  Sequence& at(const char* function, index_t sequence);
+  index_t add(Sequence sequence);  // keys 0: an empty one
+  index_t fork_keys(index_t keys);
+  void truncate(Sequence& sequence, index_t length);
+
+  // Everything wrong with ids: of no token, too many for the model.
+  void check_ids(const std::string& where, const std::vector<index_t>& ids, index_t before,
+                 index_t limit, std::vector<Problem>& problems) const;
+
+  void check_texts(const std::vector<Text>& texts, std::vector<Problem>& problems) const;
+
+  // One go of at most rows_at_once rows through the decoder.
+  View<float, 2> decode(const std::vector<index_t>& ids, const std::vector<model::Span>& spans,
+                        Taps::Impl* taps);
+  // The encoder's rows, normed where it ends with a norm.
+  View<float, 2> encode(const std::vector<Text>& texts, Taps::Impl* taps);
+  void see(const char* stack, model::Point point, const View<const float, 2>& rows,
+           const std::vector<model::Span>& spans, Taps::Impl* taps) const;
+  // The cross-attention's keys and values of one text, in every layer; its number there.
+  index_t remember(const View<const float, 2>& rows, Taps::Impl* taps);
+
+  Model model;
+  SessionOptions options;
+  const Context* context;
+  model::Workspace work;
+  std::vector<model::LayerCalls> encoder_calls, decoder_calls;
+  // [layers] each. Sequence 0 of a cache stays empty: a new one is a fork of it.
+  std::vector<KvCache> self, cross;
+  std::vector<Sequence> sequences;
+  std::vector<index_t> free_keys;  // numbers in `self` of sequences that were dropped
+  std::vector<index_t> readers;    // [texts] of `cross`: sequences that read them
+};
+
+}  // namespace glasshead

@@ -1,0 +1,248 @@
+#include "model/watch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/fail.h"
+#include "base/math.h"
+#include "core/kv_input.h"
+#include "glasshead/attention_weights.h"
+#include "model/model_impl.h"
+
+namespace glasshead {
+namespace model {
+
+Tensor<float, 4> keys_of(const KvCache& cache, index_t sequence) {
+  const KvInput input = cache.input({sequence});
+  const KvSource& source = input.state().source;
+  Tensor<float, 4> keys({1, source.kv_heads, input.length(0), source.d_k});
+  for (const KvPiece& piece : source.sequences[0])
+    for (index_t g = 0; g < source.kv_heads; ++g)
+      for (index_t j = piece.begin; j < piece.end; ++j) {
+        const float* const from =
+            static_cast<const float*>(piece.k) + source.k.offset(g, j - piece.begin);
+        for (index_t d = 0; d < source.d_k; ++d) keys(0, g, j, d) = from[d * source.k.step];
+      }
+  return keys;
+}
+
+}  // namespace model
+
+namespace {
+
+using model::Place;
+using model::Point;
+using model::Span;
+
+bool is_weights(Point point) {
+  return point == Point::self_weights || point == Point::cross_weights;
+}
+
+struct Named {
+  std::string name;
+  Place place;
+  index_t heads;
+};
+
+// Every place with its name and how many query heads stand there.
+std::vector<Named> places_of(const model::Description& description) {
+  std::vector<Named> all;
+  const auto add = [&](const Place& place, index_t heads) {
+    all.push_back({name(place), place, heads});
+  };
+  const bool has_both = description.encoder && description.decoder;
+  const auto add_stack = [&](const model::Stack& stack, const char* name_of_stack) {
+    const char* const prefix = has_both ? name_of_stack : "";
+    for (const Point point : {Point::embedding, Point::final_norm}) add({prefix, -1, point}, 0);
+    for (std::size_t n = 0; n < stack.layers.size(); ++n)
+      for (int p = static_cast<int>(Point::layer_in); p <= static_cast<int>(Point::layer_out);
+           ++p) {
+        const auto point = static_cast<Point>(p);
+        const bool is_cross = point >= Point::cross_norm && point <= Point::cross_projected;
+        const model::Layer& layer = stack.layers[n];
+        const index_t heads = !is_cross ? layer.self.heads : layer.cross ? layer.cross->heads : 0;
+        add({name_of_stack, static_cast<index_t>(n), point}, heads);
+      }
+  };
+  if (description.encoder) add_stack(*description.encoder, "encoder");
+  if (description.decoder) add_stack(*description.decoder, "decoder");
+  add({"", -1, Point::logits}, 0);
+  return all;
+}
+
+void check_tap(const Tap& tap, const Named& at, std::vector<Problem>& problems) {
+  if (tap.positions && (tap.positions->first < 0 || tap.positions->second < tap.positions->first))
+    problems.push_back(
+        {"taps", fmt::format("{}: positions [{}, {}]; first and last, from 0", tap.name,
+                             tap.positions->first, tap.positions->second)});
+  if (!is_weights(at.place.point) && (tap.positions || !tap.heads.empty())) {
+    problems.push_back(
+        {"taps", fmt::format("{}: heads and positions are chosen of weights alone", tap.name)});
+    return;
+  }
+  for (const index_t head : tap.heads)
+    if (head < 0 || head >= at.heads)
+      problems.push_back({"taps", fmt::format("{}: head {}; {} has {}, numbered from 0", tap.name,
+                                              head, at.name, at.heads)});
+}
+
+void append(std::vector<float>& to, const float* from, index_t count) {
+  to.insert(to.end(), from, from + count);
+}
+
+void store(FileTensor& tensor, index_t at, const float* from, index_t count) {
+  std::memcpy(tensor.bytes.data() + static_cast<std::size_t>(at) * sizeof(float), from,
+              static_cast<std::size_t>(count) * sizeof(float));
+}
+
+FileTensor plain(const Taps::Impl::Kept& kept) {
+  FileTensor tensor = make_tensor(DType::f32, {kept.tokens, kept.width});
+  if (!kept.values.empty()) store(tensor, 0, kept.values.data(), kept.tokens * kept.width);
+  return tensor;
+}
+
+// [tokens, heads·d] -> [heads, tokens, d]; the row states [tokens, heads] -> [heads, tokens].
+FileTensor by_heads(const Taps::Impl::Kept& kept) {
+  const index_t d = kept.width / kept.groups;
+  const bool is_state = kept.point == Point::self_lse || kept.point == Point::cross_lse;
+  std::vector<index_t> shape{kept.groups, kept.tokens};
+  if (!is_state) shape.push_back(d);
+  FileTensor tensor = make_tensor(DType::f32, std::move(shape));
+  for (index_t i = 0; i < kept.tokens; ++i)
+    for (index_t h = 0; h < kept.groups; ++h)
+      store(tensor, (h * kept.tokens + i) * d, kept.values.data() + i * kept.width + h * d, d);
+  return tensor;
+}
+
+FileTensor weights_of(const Taps::Impl::Kept& kept) {
+  const auto heads = static_cast<index_t>(kept.heads.size());
+  const auto rows = heads == 0 ? 0 : static_cast<index_t>(kept.weights.size()) / heads;
+  index_t keys = 0;
+  for (const std::vector<float>& row : kept.weights)
+    keys = std::max(keys, static_cast<index_t>(row.size()));
+  FileTensor tensor = make_tensor(DType::f32, {heads, rows, keys});
+  for (index_t i = 0; i < rows; ++i)
+    for (index_t h = 0; h < heads; ++h) {
+      const std::vector<float>& row = kept.weights[static_cast<std::size_t>(i * heads + h)];
+      store(tensor, (h * rows + i) * keys, row.data(), static_cast<index_t>(row.size()));
+    }
+  return tensor;
+}
+
+}  // namespace
+
+void Taps::Impl::resolve(const Model& model, std::vector<Problem>& problems) {
+  const std::vector<std::string> names = model.tap_names();
+  const std::vector<Named> places = places_of(model.impl().description);
+  std::map<std::string, Kept> found;
+  for (const Tap& tap : wanted) {
+    bool is_found = false;
+    for (const Named& at : places) {
+      if (!model::matches(tap.name, at.name)) continue;
+      if (std::find(names.begin(), names.end(), at.name) == names.end()) continue;
+      is_found = true;
+      check_tap(tap, at, problems);
+      Kept& kept_there = found[at.name];
+      kept_there.point = at.place.point;
+      kept_there.taps.push_back(&tap);
+    }
+    if (!is_found)
+      problems.push_back({"taps", fmt::format("{}: this model has no such place; the names are "
+                                              "those of Model::tap_names, such as {}",
+                                              tap.name, names[names.size() / 2])});
+  }
+  if (!problems.empty() || !kept.empty()) return;  // taps that have been resolved stay so
+  kept = std::move(found);
+  for (const std::string& at : names)
+    if (kept.count(at) > 0) order.push_back(at);
+}
+
+void Taps::Impl::see(const Place& place, const View<const float, 2>& rows,
+                     const std::vector<Span>& spans, index_t groups) {
+  const auto at = kept.find(name(place));
+  if (at == kept.end()) return;
+  Kept& to = at->second;
+  to.groups = groups;
+  to.width = rows.shape[1];
+  for (const Span& span : spans) {
+    if (span.place != sequence) continue;
+    for (index_t i = 0; i < span.rows; ++i)
+      append(to.values, rows.data + (span.row + i) * rows.strides[0], rows.shape[1]);
+    to.tokens += span.rows;
+  }
+}
+
+void Taps::Impl::see_lse(const Place& place, const RowState& state) {
+  const auto at = kept.find(name(place));
+  if (at == kept.end()) return;
+  Kept& to = at->second;
+  to.groups = to.width = state.max.shape[1];
+  const ConstTensor<3> max = state.max, sum = state.sum;
+  for (index_t i = 0; i < max.shape[2]; ++i)
+    for (index_t h = 0; h < max.shape[1]; ++h) {
+      const double l = sum.load(0, h, i);
+      to.values.push_back(l == 0 ? static_cast<float>(max.load(0, h, i))
+                                 : static_cast<float>(max.load(0, h, i) + math::log(l)));
+    }
+  to.tokens += max.shape[2];
+}
+
+void Taps::Impl::see_weights(const Place& place, const Span& span, const model::AttentionCall& call,
+                             const Context& context) {
+  const auto at = kept.find(name(place));
+  if (at == kept.end() || span.place != sequence) return;
+  Kept& to = at->second;
+  const index_t keys = call.k.shape[2], all = call.q.shape[1];
+  // The union of what the taps of this place ask for: heads in order, and a stretch of positions.
+  std::vector<bool> has_head(static_cast<std::size_t>(all), false);
+  index_t first = span.position + span.rows, last = -1;
+  for (const Tap* tap : to.taps) {
+    for (const index_t h : tap->heads) has_head[static_cast<std::size_t>(h)] = true;
+    if (tap->heads.empty()) std::fill(has_head.begin(), has_head.end(), true);
+    first = std::min(first, tap->positions ? tap->positions->first : index_t{0});
+    last = std::max(last, tap->positions ? tap->positions->second : span.position + span.rows - 1);
+  }
+  to.heads.clear();
+  for (index_t h = 0; h < all; ++h)
+    if (has_head[static_cast<std::size_t>(h)]) to.heads.push_back(h);
+  const index_t begin = std::max<index_t>(first - span.position, 0);
+  const index_t end = std::min(last - span.position + 1, span.rows);
+  if (begin >= end) return;
+  std::vector<std::vector<float>> rows(static_cast<std::size_t>(end - begin) * to.heads.size());
+  for (std::size_t n = 0; n < to.heads.size(); ++n) {
+    const index_t h = to.heads[n];
+    Tensor<float, 4> weights({1, 1, end - begin, keys});
+    attention_weights(call.q, call.k, call.state, call.options, {h, h + 1, begin, end}, weights,
+                      context);
+    for (index_t i = 0; i < end - begin; ++i)
+      append(rows[static_cast<std::size_t>(i) * to.heads.size() + n], weights.data() + i * keys,
+             keys);
+  }
+  for (std::vector<float>& row : rows) to.weights.push_back(std::move(row));
+}
+
+Taps::Taps(std::vector<Tap> taps, index_t sequence) : impl_(std::make_unique<Impl>()) {
+  impl_->wanted = std::move(taps);
+  impl_->sequence = sequence;
+}
+Taps::~Taps() = default;
+Taps::Taps(Taps&&) noexcept = default;
+Taps& Taps::operator=(Taps&&) noexcept = default;
+
+NamedTensors Taps::results() const {
+  NamedTensors results;
+  for (const std::string& at : impl_->order) {
+    const Impl::Kept& kept = impl_->kept.at(at);
+    if (is_weights(kept.point))
+      results.emplace_back(at, weights_of(kept));
+    else if (kept.groups > 0)
+      results.emplace_back(at, by_heads(kept));
+    else
+      results.emplace_back(at, plain(kept));
+  }
+  return results;
+}
+
+}  // namespace glasshead
