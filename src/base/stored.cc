@@ -28,7 +28,7 @@ const Layout& layout(Stored type) { return kLayouts[static_cast<std::size_t>(typ
 // Blocks are read byte by byte: a mapped file promises no alignment.
 using Bytes = const std::byte*;
 
-unsigned byte_at(Bytes bytes, int n) { return std::to_integer<unsigned>(bytes[n]); }
+unsigned byte_at(Bytes bytes, index_t n) { return std::to_integer<unsigned>(bytes[n]); }
 
 template <class T>
 T load(Bytes bytes) {
@@ -133,10 +133,10 @@ void q5_k(Bytes block, float* out) { k_block(block, block + 16, block + 48, out)
 
 void q6_k(Bytes block, float* out) {
   const float d = f16_at(block + 208);
-  for (int half = 0; half < 2; ++half) {
+  for (index_t half = 0; half < 2; ++half) {
     const Bytes ql = block + 64 * half, qh = block + 128 + 32 * half, sc = block + 192 + 8 * half;
-    for (int r = 0; r < 4; ++r)
-      for (int l = 0; l < 32; ++l) {
+    for (index_t r = 0; r < 4; ++r)
+      for (index_t l = 0; l < 32; ++l) {
         const unsigned pair = byte_at(ql, l + 32 * (r & 1));
         const unsigned q = (r < 2 ? pair & 15U : pair >> 4) | ((byte_at(qh, l) >> (2 * r)) & 3U)
                                                                   << 4;
