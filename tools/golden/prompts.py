@@ -14,7 +14,7 @@ PROMPTS = [
     'def count_words(path):\n    """Return a dictionary that maps each word in the file to how often it '
     'occurs."""\n    counts = {}\n    with open(path, encoding="utf-8") as file:\n        for line in '
     "file:\n            for word in line.lower().split():\n                counts[word] = counts.get(word, 0) + "
-    "1\n    return counts\n\n\ndef most_common(counts, n):\n    \"\"\"Return the",
+    '1\n    return counts\n\n\ndef most_common(counts, n):\n    """Return the',
     "Photosynthesis is the process by which green plants turn light into chemical energy. Inside the chloroplasts, "
     "chlorophyll absorbs light, mostly red and blue, and uses its energy to split molecules of water. Oxygen is "
     "released into the air, while the hydrogen is carried onward to the second stage, where carbon dioxide is",
