@@ -14,10 +14,11 @@ PROMPTS = [
     'def count_words(path):\n    """Return a dictionary that maps each word in the file to how often it '
     'occurs."""\n    counts = {}\n    with open(path, encoding="utf-8") as file:\n        for line in '
     "file:\n            for word in line.lower().split():\n                counts[word] = counts.get(word, 0) + "
-    '1\n    return counts\n\n\ndef most_common(counts, n):\n    """Return the',
+    "1\n    return counts\n\n\ndef",
     "Photosynthesis is the process by which green plants turn light into chemical energy. Inside the chloroplasts, "
     "chlorophyll absorbs light, mostly red and blue, and uses its energy to split molecules of water. Oxygen is "
-    "released into the air, while the hydrogen is carried onward to the second stage, where carbon dioxide is",
+    "released into the air, while the hydrogen is carried onward to the second stage, where carbon dioxide is "
+    "turned into sugars that the plant stores in its roots",
     "Dear Ms Okafor,\n\nThank you for your letter of 3 March about the delayed delivery of the garden furniture "
     "you ordered in January. We are sorry for the inconvenience. The warehouse has now confirmed that the table "
     "and four chairs will be sent on Thursday, and that you should receive them by the end of the week.\n\nIf",

@@ -4,7 +4,7 @@ The weights themselves are fetched (tools/fetch_models.py) or lie in ../shared/m
 
 from __future__ import annotations
 
-import json
+import itertools
 import pathlib
 from typing import Any
 
@@ -134,22 +134,11 @@ def llama_cpp(path: pathlib.Path, prompts: list[list[int]], steps: int) -> list[
     server = xllamacpp.Server(parameters)
     results = []
     for ids in prompts:
-        answer = server.handle_completions(
-            {
-                "prompt": ids,
-                "n_predict": steps,
-                "temperature": 0.0,
-                "n_probs": TOP,
-                "return_tokens": True,
-                "cache_prompt": False,
-                "ignore_eos": False,
-                "samplers": ["temperature"],
-            }
-        )
-        answer = json.loads(answer) if isinstance(answer, str) else answer
-        steps_seen = answer["completion_probabilities"]
-        tops = [([t["id"] for t in s["top_logprobs"]], [t["logprob"] for t in s["top_logprobs"]]) for s in steps_seen]
-        results.append((answer["tokens"], tops))
+        request = {"prompt": ids, "max_tokens": steps, "temperature": 0.0, "logprobs": TOP, "cache_prompt": False}
+        (choice,) = server.handle_completions({**request, "samplers": ["temperature"]})["choices"]
+        seen = choice["logprobs"]["content"]
+        tops = [([t["id"] for t in s["top_logprobs"]], [t["logprob"] for t in s["top_logprobs"]]) for s in seen]
+        results.append(([s["id"] for s in seen], tops))
     return results
 
 
@@ -160,13 +149,11 @@ def smollm2(folder: pathlib.Path, out: pathlib.Path, steps: int = 64) -> None:
     tokenizer = smollm_tokenizer(path)
     prompts = [tokenizer.encode(text).ids[:64] for text in PROMPTS]
     assert all(len(ids) == 64 for ids in prompts), [len(ids) for ids in prompts]
+    runs = {"llama.cpp": llama_cpp(path, prompts, steps)}
     model = transformers.LlamaForCausalLM.from_pretrained(
         folder, gguf_file=path.name, dtype=torch.float32, attn_implementation="eager"
     ).eval()
-    runs = {
-        "transformers": [continue_greedily(model, ids, steps) for ids in prompts],
-        "llama.cpp": llama_cpp(path, prompts, steps),
-    }
+    runs["transformers"] = [continue_greedily(model, ids, steps) for ids in prompts]
     arrays: Arrays = {}
     for text, ids in enumerate(prompts):
         arrays[f"{text}.ids"] = np.array(ids, np.int32)
@@ -181,10 +168,8 @@ def smollm2(folder: pathlib.Path, out: pathlib.Path, steps: int = 64) -> None:
     arrays["0.last_rows"] = rows.to(torch.float32).numpy()  # [layers, heads, keys] of the last query
     arrays["0.logits_last"] = states["logits"][0, -1].to(torch.float32).numpy()
     write_expected(out / "smollm2.safetensors", arrays)
-    same = [
-        int(np.argmin(np.append(arrays[f"{t}.transformers.greedy"] == arrays[f"{t}.llama.cpp.greedy"], False)))
-        for t in range(len(prompts))
-    ]
+    pairs = [zip(*(run[t][0] for run in runs.values()), strict=False) for t in range(len(prompts))]
+    same = [sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pair)) for pair in pairs]
     record = {
         "texts": [tokenizer.decode(ids) for ids in prompts],
         "agree_for": same,
