@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 
-import {command, download, exact, id, root, shownText, type, watched, workplace} from './browser.mjs';
+import {command, download, downloaded, exact, id, root, shownText, type, watched, workplace} from './browser.mjs';
 
 const {browser, folder} = await workplace();
 
@@ -37,6 +37,12 @@ test('it opens from disk, asks for nothing, and can be edited and exported', asy
   await page.waitForFunction((cell) => document.querySelector(cell)?.dataset.text === '0.3334′', id('cell-weights-0-2'));
   assert.ok(Math.abs(Number(await exact(page, 'cell-weights-0-2')) - 1 / 3) < 1e-15);
   assert.equal(await download(page, 'json'), trace('three-tokens', '--set', 'X[B]=1,1', '--format', 'json'));
+  const npy = join(folder, 'out.npy');
+  trace('three-tokens', '--set', 'X[B]=1,1', '-o', npy);
+  assert.ok((await downloaded(page, 'npy')).bytes.equals(await readFile(npy)));
+  assert.equal((await downloaded(page, 'png')).bytes.subarray(1, 4).toString('latin1'), 'PNG');
+  await page.locator(id('plane-open')).click();
+  await page.waitForSelector(id('plane'));
   assert.deepEqual(page.asked, [pathToFileURL(file).href]);
   assert.deepEqual(page.errors, []);
 });
