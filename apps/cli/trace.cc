@@ -349,7 +349,8 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
         [&](const auto& sink) { wire::write_explain_json(c, trace, options, sink); }, args, format,
         "--explain");
   } else if (args.diff) {
-    const wire::Comparison comparison{original, c, wire::run_case(original), trace};
+    const Trace before = wire::run_case(original);
+    const wire::Comparison comparison{original, c, before, trace};
     put(
         wire::diff_document(comparison, options),
         [&](const auto& sink) { wire::write_diff_json(comparison, sink); }, args, format, "--diff");

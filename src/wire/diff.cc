@@ -28,6 +28,8 @@ class Differ {
   }
 
   void lines(index_t m, std::vector<std::string>& out);
+  // How many weights of matrix m stayed, and why.
+  std::string summary(index_t m);
 
  private:
   struct Row {
@@ -44,10 +46,13 @@ class Differ {
     const auto at = static_cast<std::size_t>(n);
     return at < labels.size() ? shown_labels({labels[at]})[0] : fmt::format("{}", n);
   }
-  std::string cell(const Cell& before, const Cell& after);
+  std::string cell(const Cell& before, const Cell& after) const;
+  void count(index_t m);
+  std::vector<char> hidden(const AttentionPart& part, index_t m, index_t i) const {
+    return hidden_row(*part.plan, m / part.shape.heads, m % part.shape.heads, i);
+  }
   std::string why_unmoved(index_t m, index_t i) const;
   std::string out_line(index_t m) const;
-  std::string summary(index_t m) const;
   std::string what_changed() const;
 
   const Comparison& comparison_;
@@ -62,26 +67,35 @@ class Differ {
 
 Differ::Row Differ::row(index_t m, index_t i) const {
   const auto print = [&](const AttentionPart& part, const TraceTensor& weights) {
-    const std::vector<char> hidden =
-        hidden_row(*part.plan, m / part.shape.heads, m % part.shape.heads, i);
-    return print_weights_row(row_of(weights, m, i), hidden, options_.print,
+    return print_weights_row(row_of(weights, m, i), hidden(part, m, i), options_.print,
                              sink_share(&part, m, i));
   };
   return {print(before_, was("weights")), print(after_, is("weights"))};
 }
 
 // "0.4011→0.3333 ▼", "0.1978  ="
-std::string Differ::cell(const Cell& before, const Cell& after) {
+std::string Differ::cell(const Cell& before, const Cell& after) const {
   if (before.is_hidden && after.is_hidden) return before.text;
-  ++weights_;
-  if (!before.is_hidden && !after.is_hidden && is_same(before.exact, after.exact)) {
-    ++unmoved_;
+  if (!before.is_hidden && !after.is_hidden && is_same(before.exact, after.exact))
     return marked(before) + "  =";
-  }
   const std::string words = marked(before) + "→" + marked(after);
   const double from = before.is_hidden ? 0 : before.exact, to = after.is_hidden ? 0 : after.exact;
   const bool has_marks = before.moved != 0 || after.moved != 0;
   return words + (has_marks ? "" : " ") + (to > from ? "▲" : "▼");
+}
+
+void Differ::count(index_t m) {
+  for (const index_t i : shown_rows(after_.shape.q_len, query_)) {
+    const std::span<const double> a = row_of(was("weights"), m, i), b = row_of(is("weights"), m, i);
+    const std::vector<char> a_hidden = hidden(before_, m, i), b_hidden = hidden(after_, m, i);
+    const index_t unmoved = unmoved_;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      if (a_hidden[j] != 0 && b_hidden[j] != 0) continue;
+      ++weights_;
+      if (a_hidden[j] == b_hidden[j] && is_same(a[j], b[j])) ++unmoved_;
+    }
+    if (unmoved_ > unmoved) unmoved_rows_.push_back(i);
+  }
 }
 
 void Differ::lines(index_t m, std::vector<std::string>& out) {
@@ -91,11 +105,9 @@ void Differ::lines(index_t m, std::vector<std::string>& out) {
   std::vector<std::string> sums;
   for (const index_t i : rows) {
     const Row both = row(m, i);
-    const index_t unmoved = unmoved_;
     cells.emplace_back();
     for (std::size_t j = 0; j < both.after.cells.size(); ++j)
       cells.back().push_back(cell(both.before.cells[j], both.after.cells[j]));
-    if (unmoved_ > unmoved) unmoved_rows_.push_back(i);
     const RowSum& sum = both.after.sum;
     sums.push_back(sum.text + (sum.is_empty ? "" : sum.is_ok ? " ✓" : " ✗"));
   }
@@ -181,16 +193,14 @@ std::string Differ::what_changed() const {
 // Why a row kept its weights: its scores did not move, or all moved together.
 std::string Differ::why_unmoved(index_t m, index_t i) const {
   const std::span<const double> a = row_of(was("scores"), m, i), b = row_of(is("scores"), m, i);
-  const std::vector<char> hidden =
-      hidden_row(*after_.plan, m / after_.shape.heads, m % after_.shape.heads, i);
-  if (hidden != hidden_row(*before_.plan, m / before_.shape.heads, m % before_.shape.heads, i))
-    return {};
+  const std::vector<char> marks = hidden(after_, m, i);
+  if (marks != hidden(before_, m, i)) return {};
   std::string from, to;
   bool has_moved = false, is_together = true, are_equal = true;
   double shift = 0, first = 0;
   index_t allowed = 0;
   for (std::size_t j = 0; j < a.size(); ++j) {
-    if (hidden[j] != 0) continue;
+    if (marks[j] != 0) continue;
     if (allowed++ == 0) shift = b[j] - a[j], first = a[j];
     are_equal = are_equal && is_same(a[j], first);
     has_moved = has_moved || !is_same(a[j], b[j]);
@@ -214,7 +224,8 @@ std::string Differ::why_unmoved(index_t m, index_t i) const {
   return words;
 }
 
-std::string Differ::summary(index_t m) const {
+std::string Differ::summary(index_t m) {
+  count(m);
   if (unmoved_ == 0) return fmt::format("all {} weights moved", weights_);
   const std::string changed = what_changed();
   if (changed.empty() && unmoved_ == weights_)
@@ -230,41 +241,48 @@ std::string Differ::summary(index_t m) const {
   return words + reasons;
 }
 
-}  // namespace
-
-std::vector<std::string> diff_lines(const Comparison& comparison, const DocumentOptions& options) {
-  std::vector<std::string> lines;
+// use(differ, m) for every attention and head; without one where their sizes differ.
+template <class Use>
+void for_each_head(const Comparison& comparison, const DocumentOptions& options, const Use& use,
+                   std::vector<std::string>* lines) {
   const std::vector<AttentionPart> before = attentions(comparison.before);
   const std::vector<AttentionPart> after = attentions(comparison.after);
   const Sequence sequence(comparison.after_case, comparison.after);
   for (std::size_t n = 0; n < after.size() && n < before.size(); ++n) {
     const PairShape &a = before[n].shape, &b = after[n].shape;
     if (a.heads != b.heads || a.q_len != b.q_len || a.kv_len != b.kv_len) {
-      lines.push_back(after[n].prefix +
-                      "weights: the sizes differ, so there is nothing to compare");
+      if (lines != nullptr)
+        lines->push_back(after[n].prefix +
+                         "weights: the sizes differ, so there is nothing to compare");
       continue;
     }
     if (options.query && !sequence.has_row(after[n].prefix + "scores", *options.query)) continue;
     for (index_t m = 0; m < b.batch * b.heads; ++m) {
       if (options.head && m % b.heads != *options.head) continue;
-      if (after.size() > 1 || after[n].has_heads)
-        lines.push_back(after[n].prefix + fmt::format("head {}", m % b.heads));
-      Differ(comparison, before[n], after[n], options).lines(m, lines);
+      if (lines != nullptr && (after.size() > 1 || after[n].has_heads))
+        lines->push_back(after[n].prefix + fmt::format("head {}", m % b.heads));
+      Differ differ(comparison, before[n], after[n], options);
+      use(differ, m);
     }
   }
+}
+
+}  // namespace
+
+std::vector<std::string> diff_lines(const Comparison& comparison, const DocumentOptions& options) {
+  std::vector<std::string> lines;
+  for_each_head(
+      comparison, options, [&](Differ& differ, index_t m) { differ.lines(m, lines); }, &lines);
   if (lines.empty()) lines.emplace_back("no attention to compare");
   return lines;
 }
 
 std::vector<std::string> diff_summaries(const Comparison& comparison,
                                         const DocumentOptions& options) {
-  // Every attention's and head's block of lines ends with its summary, behind its line of outputs.
   std::vector<std::string> summaries;
-  bool is_next = false;
-  for (const std::string& line : diff_lines(comparison, options)) {
-    if (is_next) summaries.push_back(line);
-    is_next = line.compare(0, 4, "out ") == 0;
-  }
+  for_each_head(
+      comparison, options,
+      [&](Differ& differ, index_t m) { summaries.push_back(differ.summary(m)); }, nullptr);
   return summaries;
 }
 

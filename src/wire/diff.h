@@ -9,9 +9,9 @@
 
 namespace glasshead::wire {
 
-struct Comparison {
-  Case before_case, after_case;
-  Trace before, after;
+struct Comparison {  // of what outlives it
+  const Case &before_case, &after_case;
+  const Trace &before, &after;
 };
 
 // The lines of the text form: for every attention and head the weights as before→after with ▲ ▼ =,

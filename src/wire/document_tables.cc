@@ -31,25 +31,29 @@ Leading leading_of(const std::vector<index_t>& shape, index_t m) {
   return leading;
 }
 
-std::string given_text(const Case& c, const std::string& tap, std::size_t rank, index_t m,
-                       index_t i, index_t j) {
-  std::string key = tap;
-  if (rank > 2) key += fmt::format(" {}", m);
-  if (rank > 1) key += fmt::format(" {}", i);
-  const auto found = c.given_text.find(key + fmt::format(" {}", j));
-  return found == c.given_text.end() ? std::string() : found->second;
+// "X 1 ": how the keys of Case::given_text for a row begin.
+std::string given_key(const std::string& tap, std::size_t rank, index_t m, index_t i) {
+  std::string key = tap + " ";
+  if (rank > 2) key += std::to_string(m) + " ";
+  if (rank > 1) key += std::to_string(i) + " ";
+  return key;
 }
 
 std::vector<Cell> plain_row(const TableSource& source, const Case& c, index_t m, index_t i,
                             const PrintOptions& print, bool is_scientific) {
   std::vector<Cell> cells;
   const std::span<const double> row = row_of(*source.value, m, i);
+  std::string key;
+  if (source.kind == TableKind::given)
+    key = given_key(source.tap, source.value->shape.size(), m, i);
+  cells.reserve(row.size());
   for (std::size_t j = 0; j < row.size(); ++j) {
     Cell cell;
     cell.exact = row[j];
-    if (source.kind == TableKind::given)
-      cell.text =
-          given_text(c, source.tap, source.value->shape.size(), m, i, static_cast<index_t>(j));
+    if (source.kind == TableKind::given) {
+      const auto found = c.given_text.find(key + std::to_string(j));
+      if (found != c.given_text.end()) cell.text = found->second;
+    }
     if (cell.text.empty()) cell.text = print_number(row[j], print.decimals, is_scientific);
     cells.push_back(std::move(cell));
   }

@@ -55,17 +55,23 @@ void JsonWriter::add(std::string_view text) {
 
 void JsonWriter::add_quoted(std::string_view text) {
   add("\"");
-  while (!text.empty()) {
-    const char c = text[0];
-    const std::size_t length = utf8_length(text);
+  std::size_t begin = 0, at = 0;  // what stands between needs no escape
+  while (at < text.size()) {
+    const char c = text[at];
+    const auto byte = static_cast<unsigned char>(c);
+    const std::size_t length = byte < 0x80 ? 1 : utf8_length(text.substr(at));
+    if (length > 1 || (length == 1 && byte >= 0x20 && c != '"' && c != '\\')) {
+      at += length;
+      continue;
+    }
+    add(text.substr(begin, at - begin));
     if (length == 0)
       add("\xEF\xBF\xBD");
-    else if (length == 1 && (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'))
-      add(escaped(c));
     else
-      add(text.substr(0, length));
-    text.remove_prefix(length == 0 ? 1 : length);
+      add(escaped(c));
+    begin = ++at;
   }
+  add(text.substr(begin));
   add("\"");
 }
 

@@ -78,11 +78,13 @@ std::int64_t make_digits_add_up(std::vector<Cell*>& shown, const PrintOptions& o
   auto excess = static_cast<std::size_t>(sum < one ? one - sum : sum - one);
   std::vector<std::size_t> order(shown.size());
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (shown[a]->exact != shown[b]->exact) return shown[a]->exact > shown[b]->exact;
-    return a > b;  // ties: the later column; so the order is total
-  });
   excess = std::min(excess, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(excess), order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      if (shown[a]->exact != shown[b]->exact)
+                        return shown[a]->exact > shown[b]->exact;
+                      return a > b;  // ties: the later column; so the order is total
+                    });
   for (std::size_t n = 0; n < excess; ++n) {
     Cell& cell = *shown[order[n]];
     cell.text = from_units(units_of(cell.text, options.decimals) + direction, options.decimals);
