@@ -7,6 +7,6 @@ if(NOT TARGET glasshead_calls)
     ${from}/view_case.cc ${from}/view_delta.cc ${from}/why.cc ${from}/worksheet.cc ${from}/written.cc)
   target_include_directories(glasshead_calls PUBLIC ${PROJECT_SOURCE_DIR}/bindings)
   target_sources(glasshead_calls PRIVATE ${from}/base64.cc ${from}/believed.cc ${from}/doctor.cc ${from}/doctor_request.cc
-    ${from}/given_tensors.cc ${from}/roles.cc ${from}/sheet.cc)
+    ${from}/given_tensors.cc ${from}/roles.cc ${from}/sheet.cc ${from}/sheet_case.cc)
   target_link_libraries(glasshead_calls PUBLIC glasshead_doctor glasshead_formats)
 endif()
