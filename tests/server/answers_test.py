@@ -1,5 +1,6 @@
 """What is computed: the command's bytes, or a refusal with a code; within the limits, whatever comes."""
 
+import base64
 import json
 import pathlib
 import signal
@@ -98,6 +99,22 @@ class Calls(View):
             kind = self.assert_same("doctor", {**request, "claims": {"weights": text}, "format": "text"}, "doctor",
                                     name, "--weights", text)
             self.assertEqual(kind, "text/plain; charset=utf-8")
+
+    def test_large_inputs_are_judged_alike_however_they_come(self):
+        # As lists beside a case, as a file's bytes, and from files by the command.
+        rows, size = 96, 64
+        out = [[((7 * i + 3 * j) % 11 - 5) / 8 for j in range(size)] for i in range(rows)]
+        case = large_case(rows)
+        with tempfile.TemporaryDirectory() as folder:
+            path, theirs = pathlib.Path(folder, "large.json"), pathlib.Path(folder, "theirs.npy")
+            path.write_text(case)
+            theirs.write_bytes(npy(out))
+            said = ("doctor", str(path), "--out", str(theirs), "--no-pairs", "--json")
+            request = {"name": "large", "case": case}
+            self.assert_same("doctor", {**request, "claims": {"out": out}, "pairs": False}, *said)
+            source = {"name": "theirs.npy", "base64": base64.b64encode(theirs.read_bytes()).decode()}
+            self.assert_same("diagnose", {**request, "sources": [source], "roles": {"out": 0}, "pairs": "no",
+                                          "format": "json"}, *said)
 
     def assert_problem(self, call, request, where):
         told = self.assert_refused(self.post(call, request), 422, "refused")
