@@ -5,7 +5,7 @@
 // then starts a fresh instance.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <new>
 #include <string>
 
 #include "base/fail.h"
@@ -26,8 +26,8 @@ Bytes shown;
 
 #define GLASSHEAD_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
-GLASSHEAD_EXPORT(gh_alloc) void* gh_alloc(std::size_t size) { return std::malloc(size); }
-GLASSHEAD_EXPORT(gh_free) void gh_free(void* data) { std::free(data); }
+GLASSHEAD_EXPORT(gh_alloc) void* gh_alloc(std::size_t size) { return ::operator new(size); }
+GLASSHEAD_EXPORT(gh_free) void gh_free(void* data) { ::operator delete(data); }
 
 GLASSHEAD_EXPORT(gh_call) int gh_call(const char* request, std::size_t size) {
   answer = glasshead::wasm::call({request, size}, session);
