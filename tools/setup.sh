@@ -14,7 +14,7 @@ packages=(
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 # WebAssembly
   binaryen                                                                         # clang makes modules smaller with it
   nodejs python3 python3-mpmath python3-numpy groff-base                           # tests of the module, the command, the man page
-  npm chromium                                                                     # the workbench's page and its tests
+  npm chromium xz-utils                                                            # the workbench's page and its tests
   python3-dev python3-venv                                                         # the Python package
   cmark-gfm                                                                        # the docs as pages
 )

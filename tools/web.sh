@@ -3,7 +3,7 @@
 # The engine comes from make wasm, the command that its bytes are compared with from make build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-for module in learn glasshead; do
+for module in learn glasshead lesson; do
   [ -f "build/wasm/bin/$module.wasm" ] || { echo "web.sh: build/wasm/bin/$module.wasm is missing (make wasm)" >&2; exit 1; }
 done
 
@@ -12,8 +12,9 @@ if ! cmp -s web/package-lock.json web/node_modules/.installed; then
   (cd web && npm ci --no-audit --no-fund --loglevel=error)
   cp web/package-lock.json web/node_modules/.installed
 fi
+node tools/pack.mjs build/wasm/bin/{learn,lesson,glasshead}.wasm
 (cd web && npm run --silent build && npm run --silent build:one-file)
-node tools/one_file.mjs build/web-one-file build/web/lesson.html
+node tools/one_file.mjs build/web-one-file build/wasm/bin/lesson.wasm build/web/lesson.html
 [ "${1:-test}" = build ] && exit 0
 
 command=${GLASSHEAD:-build/release/bin/glasshead}

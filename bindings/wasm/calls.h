@@ -1,5 +1,6 @@
 // What a module answers: the calls by name. Which there are is the choice of the table that a
-// module links: calls_learn.cc for the page of lessons, calls_all.cc for everything.
+// module links: calls_learn.cc for what the page of lessons shows, calls_lesson.cc for all that it
+// asks, calls_all.cc for everything.
 //
 //   trace      what the command's trace prints: "format" (json, text, md, latex, html, svg, csv),
 //              "decimals", "mistake", "by_hand"

@@ -3,8 +3,7 @@
 namespace glasshead::wasm {
 
 std::span<const NamedCall> calls() {
-  static constexpr NamedCall kCalls[] = {{"view", view},     {"why", why},     {"origin", origin},
-                                         {"derive", derive}, {"grade", grade}, {"step", step}};
+  static constexpr NamedCall kCalls[] = {{"view", view}, {"origin", origin}, {"step", step}};
   return kCalls;
 }
 

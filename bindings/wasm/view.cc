@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "wasm/calls.h"
+#include "wasm/view_by_hand.h"
 #include "wasm/view_case.h"
 #include "wasm/view_delta.h"
 #include "wasm/written.h"
-#include "wire/by_hand.h"
 #include "wire/diff.h"
 #include "wire/document_compare.h"
 #include "wire/document_json.h"
@@ -74,19 +74,6 @@ void compare_with(JsonWriter& json, Document& document, const EditedCase& was, c
   json.key("why").values(wire::diff_summaries(comparison, options));
 }
 
-void by_hand(JsonWriter& json, Document& document, const EditedCase& edited,
-             const DocumentOptions& options, int decimals) {
-  const wire::Case& c = edited.given();
-  const wire::ByHand hand = wire::run_by_hand(c, {decimals, false});
-  DocumentOptions rounded = options;
-  rounded.print.decimals = decimals;
-  rounded.print.rounding = wire::RowRounding::nearest;
-  const Document exact = wire::build_document(c, hand.exact, options);
-  document = wire::build_document(c, hand.rounded, rounded);
-  wire::mark_moved(document, exact);
-  json.key("by_hand").values(wire::by_hand_lines(c, hand, options));
-}
-
 // "document", "mask" and "steps", whole or as what changed of `shown`, which they then are.
 void write_shown(JsonWriter& json, Document document, const Trace& trace, bool is_whole,
                  ShownView& shown) {
@@ -127,7 +114,8 @@ std::optional<std::string> view(Request& request, Session& session) {
     if (is_refused)
       drop_after_mask(document);
     else if (options.by_hand != kNotByHand && is_one_run)
-      by_hand(json, document, *edited, options.document, static_cast<int>(options.by_hand));
+      show_by_hand(json, document, *edited, options.document, static_cast<int>(options.by_hand),
+                   problems);
     else if (was != nullptr)
       compare_with(json, document, *was, *edited, options.document);
     const bool is_whole = options.since == 0 || options.since != shown.serial ||

@@ -12,7 +12,7 @@ import unittest
 ROOT, GLASSHEAD = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 del sys.argv[1:3]
 MODULE = ROOT / "build/wasm/bin/glasshead.wasm"
-LEARN = ROOT / "build/wasm/bin/learn.wasm"  # the page's own, which prints nothing: web/tests compares its views
+LEARN, LESSON = (ROOT / f"build/wasm/bin/{name}.wasm" for name in ("learn", "lesson"))  # web/tests compares their views
 OTHERS = [p for p in (ROOT / "build" / preset / "bin/glasshead" for preset in ("dev", "release", "coverage"))
           if p.exists() and p != GLASSHEAD]
 CASES = sorted((ROOT / "cases").glob("*.json"))
@@ -93,7 +93,7 @@ class SameBytes(unittest.TestCase):
                   "console.log(WebAssembly.Module.imports(m).map(i=>i.module+'.'+i.name).join('\\n'))")
         allowed = {f"wasi_snapshot_preview1.{name}" for name in
                    ("fd_close", "fd_seek", "fd_write", "environ_get", "environ_sizes_get", "proc_exit")}
-        for module in (MODULE, LEARN):
+        for module in (MODULE, LEARN, LESSON):
             done = subprocess.run(["node", "-e", script, module], capture_output=True, text=True, check=True)
             self.assertLessEqual(set(done.stdout.split()), allowed)
 

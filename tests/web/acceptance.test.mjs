@@ -157,6 +157,7 @@ test('a focused cell outlines what it came from and what it feeds, and says why'
 test('a score is made again from its products, an output from weights and values', async () => {
   const page = await open(browser, server, '#/learn/three-tokens');
   await page.locator(id('cell-scores-2-2')).focus();
+  await page.locator(id('derived')).waitFor();
   assert.deepEqual(await page.locator(id('derived')).allTextContents(), ['1·1 + 1·1 = 2']);
   assert.equal(await page.locator(id('why-term-1')).getAttribute('data-exact'), '1');
   await page.locator(id('cell-out-0-0')).focus();
@@ -231,6 +232,7 @@ test('the case as a command, as it is edited', async () => {
 test('by hand with two decimals, beside the exact numbers', async () => {
   const page = await open(browser, server, '#/learn/cat-chases-mouse');
   await page.locator(id('arith-mode')).selectOption('hand2');
+  await page.locator(id('by-hand')).waitFor();  // made by a part of the engine that is fetched now
   assert.deepEqual(await texts(page, ['cell-weights-1-0', 'cell-weights-1-1', 'cell-out-1-0', 'cell-out-1-1']),
                    ['0.35', '0.65', '0.48', '0.65']);
   for (const [name, wanted] of [['cell-weights-1-0', '0.3557'], ['cell-weights-1-1', '0.6443']])
@@ -263,7 +265,7 @@ test('a mistake stands beside the right run, its rows checked', async () => {
   assert.match(page.url(), /mistake=mask-after/);
   assert.equal(await download(page, 'json'), trace('three-tokens-causal', '--mistake', 'mask-after', '--format', 'json'));
   await page.goto(`${server.origin}/#/learn/softmax-five?v=1`);
-  assert.equal(await page.locator('main').getAttribute('data-case'), 'softmax-five');
+  await page.locator('main[data-case="softmax-five"]').waitFor();
   quiet(page);
 });
 

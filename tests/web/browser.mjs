@@ -15,12 +15,12 @@ export const axePath = require.resolve('axe-core/axe.min.js');
 export const command = process.env.GLASSHEAD ?? join(root, 'build/release/bin/glasshead');
 
 const kTypes = {
-  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm',
+  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css',
 };
 
 // `broken`: the engine's modules come as these bytes instead, or those that `onlyBroken` names. `missing`: files that are not there.
 // `inHead`: stands in the page's head.
-export async function serve({broken, onlyBroken = /\.wasm$/, missing, inHead = ''} = {}) {
+export async function serve({broken, onlyBroken = /\.lzma$/, missing, inHead = ''} = {}) {
   const folder = join(root, 'build/web');
   const asked = [];
   const server = createServer(async (request, response) => {
@@ -29,7 +29,7 @@ export async function serve({broken, onlyBroken = /\.wasm$/, missing, inHead = '
     const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
     try {
       if (missing?.test(file)) throw new Error('missing');
-      let bytes = broken && file.endsWith('.wasm') && onlyBroken.test(file) ? Buffer.from(broken) : await readFile(file);
+      let bytes = broken && file.endsWith('.lzma') && onlyBroken.test(file) ? Buffer.from(broken) : await readFile(file);
       if (inHead && file.endsWith('.html')) bytes = Buffer.from(bytes.toString('utf8').replace('</head>', () => `${inHead}</head>`));
       response.writeHead(200, {'Content-Type': kTypes[extname(file)] ?? 'application/octet-stream'});
       response.end(bytes);

@@ -232,7 +232,7 @@ test('files larger than a page reads: what to run instead', async () => {
 });
 
 test('without the large module the page says so and keeps what was given', async () => {
-  const cut = await serve({broken: 'not a module', onlyBroken: /assets\/glasshead-/});
+  const cut = await serve({broken: 'not a module', onlyBroken: /assets\/glasshead\./});
   const page = await open(browser, cut, '#/doctor');
   await page.locator(id('doctor-paste')).fill('1 0; 0 1');
   await page.locator(id('doctor-paste-add')).click();

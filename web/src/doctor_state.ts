@@ -6,7 +6,7 @@ import {asBase64} from './bytes';
 import {type DoctorLink, isJudging, kept, kRoles, parseDoctor, pastedName} from './doctor_address';
 import type {Answer, Problem} from './engine';
 import {kNotLoaded, Lane} from './full';
-import {caseText} from './lessons';
+import {caseText, fetchedCase} from './lessons';
 import {hasServer, postCall} from './server';
 import {linkTrouble} from './store';
 
@@ -234,6 +234,11 @@ export async function remove(item: Item): Promise<void> {
 }
 
 export async function chooseCase(name: string): Promise<void> {
+  if (name !== '' && !name.startsWith('file:') && await fetchedCase(name) === undefined) {
+    problems.value = [{where: name, what: 'cannot be fetched now; choose it again'}];
+    code.value = 'refused';
+    return;
+  }
   theCase.value = name;
   chosen.value = {};
   await readAll();
@@ -287,7 +292,7 @@ export async function openLink(fragment: string): Promise<void> {
   const {link: read, wrong} = parseDoctor(fragment);
   const isFile = read.case.startsWith('file:');
   const isKnown = read.case === '' || (isFile ? [...read.texts.map(([name]) => name), ...read.needs].includes(read.case.slice('file:'.length))
-                                              : caseText(read.case) !== undefined);
+                                              : await fetchedCase(read.case) !== undefined);
   if (!isKnown) wrong.push(`the case ${read.case}`);
   batch(() => {
     items.value = read.texts.map(([name, text]) => ({id: nextId++, name, size: text.length, text}));

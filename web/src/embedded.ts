@@ -1,7 +1,7 @@
-// What a page that is one file carries in itself: its case, and the engine's module.
+// What a page that is one file carries in itself: its case, and packed the rest (unpack_page.ts).
 //
 //   <script type="application/json" id="glasshead-case">{"name":"mine","text":"{...}","start":"#/..."}</script>
-//   <script type="text/plain" id="glasshead-module">the module, gzip, base64</script>
+import {moduleKey} from './module_key';
 
 export interface EmbeddedCase {
   name: string;
@@ -9,10 +9,8 @@ export interface EmbeddedCase {
   start?: string;  // opened where the address names nothing
 }
 
-const contentOf = (id: string): string | undefined => document.getElementById(id)?.textContent?.trim();
-
 function readCase(): EmbeddedCase | undefined {
-  const content = contentOf('glasshead-case');
+  const content = document.getElementById('glasshead-case')?.textContent?.trim();
   if (content === undefined || content === '') return undefined;
   const {name, text, start} = JSON.parse(content) as Partial<EmbeddedCase>;
   if (name === undefined || text === undefined) return undefined;
@@ -21,11 +19,7 @@ function readCase(): EmbeddedCase | undefined {
 
 export const embeddedCase = readCase();
 
-export const hasEmbeddedModule = (): boolean => contentOf('glasshead-module') !== undefined;
-
-// No request is made, and a page in a frame without an origin can do it.
-export async function embeddedModule(): Promise<ArrayBuffer> {
-  const bytes = Uint8Array.from(atob(contentOf('glasshead-module') ?? ''), (char) => char.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(stream).arrayBuffer();
-}
+// The engine's module, where it was unpacked with the page: no request is made, and a page in a frame
+// without an origin can do it.
+export const embeddedModule = (globalThis as {[moduleKey]?: Uint8Array<ArrayBuffer>})[moduleKey];
+export const hasEmbeddedModule = (): boolean => embeddedModule !== undefined;

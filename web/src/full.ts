@@ -1,18 +1,13 @@
 // The whole engine (glasshead.wasm), for the pages that need more than lessons do: fetched when the
 // first of them asks, and run beside the page, so that a long answer stops nothing.
-import fullUrl from 'glasshead.wasm?url';
+import fullUrl from 'glasshead.wasm.lzma?url';
 
 import {type Answer, Engine} from './engine';
+import {loadModule} from './load';
 
 export const kNotLoaded = 'engine-not-loaded';
 
 let module: Promise<WebAssembly.Module> | undefined;
-
-async function load(): Promise<WebAssembly.Module> {
-  const response = await fetch(fullUrl);
-  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
-  return WebAssembly.compile(await response.arrayBuffer());
-}
 
 // One question at a time: a new one takes the place of one that is still being answered, which then
 // ends with undefined. What cannot be answered is a problem, never an exception.
@@ -26,7 +21,7 @@ export class Lane {
     const mine = ++this.turn;
     let loaded: WebAssembly.Module;
     try {
-      loaded = await (module ??= load());
+      loaded = await (module ??= loadModule(fullUrl));
     } catch (error) {
       module = undefined;
       return {ok: false, problems: [{where: kNotLoaded, what: String(error)}]};

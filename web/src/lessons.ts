@@ -1,9 +1,12 @@
-// The cases by lesson, and their texts. A case is read by the engine; here it is only carried.
+// The cases by lesson, and their texts, each fetched when it is first opened. A case is read by the
+// engine; here it is only carried.
 import {embeddedCase} from './embedded';
 
-const files = import.meta.glob('../../cases/*.json', {query: '?raw', import: 'default', eager: true});
+type Fetch = () => Promise<string>;
 
-const texts = new Map(Object.entries(files as Record<string, string>)
+const files = import.meta.glob<string>('../../cases/*.json', {query: '?raw', import: 'default'});
+
+const texts = new Map<string, string | Fetch>(Object.entries(files)
     .map(([path, text]) => [path.replace(/^.*\/(.*)\.json$/, '$1'), text]));
 
 if (embeddedCase) texts.set(embeddedCase.name, embeddedCase.text);
@@ -14,7 +17,23 @@ export function addCases(cases: readonly (readonly [name: string, text: string])
 }
 
 export const caseNames = (): string[] => [...texts.keys()].sort();
-export const caseText = (name: string): string | undefined => texts.get(name);
+
+// Of a case that is here: fetched before, or come with the page.
+export function caseText(name: string): string | undefined {
+  const text = texts.get(name);
+  return typeof text === 'string' ? text : undefined;
+}
+
+// Fetched where it isn't here yet. Undefined: there is none of that name, or it can't be had now.
+export async function fetchedCase(name: string): Promise<string | undefined> {
+  const text = texts.get(name);
+  try {
+    if (typeof text === 'function') texts.set(name, await text());
+  } catch {
+    // asked for again the next time
+  }
+  return caseText(name);
+}
 
 export interface Lesson {
   title: string;

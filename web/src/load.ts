@@ -1,14 +1,17 @@
-// The engine's module: fetched, or out of the page itself.
-import {embeddedModule, hasEmbeddedModule} from './embedded';
+// The engine's modules: fetched, packed as tools/pack.mjs does it, or out of the page itself.
+import {embeddedModule} from './embedded';
 import {Engine} from './engine';
+import {unpacked} from './lzma';
+import {joined} from './module_streams';
 
-async function fetched(url: string): Promise<ArrayBuffer> {
+const isOneFile = import.meta.env.MODE === 'one-file';
+
+export async function loadModule(url: string): Promise<WebAssembly.Module> {
+  if (embeddedModule) return WebAssembly.compile(embeddedModule);
+  if (isOneFile) throw new Error('the page was not unpacked');
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
-  return response.arrayBuffer();
+  return WebAssembly.compile(joined(unpacked(new Uint8Array(await response.arrayBuffer()))));
 }
 
-export async function loadEngine(url: string): Promise<Engine> {
-  const bytes = await (hasEmbeddedModule() ? embeddedModule() : fetched(url));
-  return new Engine(await WebAssembly.compile(bytes));
-}
+export const loadEngine = async (url: string): Promise<Engine> => new Engine(await loadModule(url));

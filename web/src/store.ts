@@ -9,9 +9,9 @@ import {
   undone, untouched, withChoice, withHidden, withNumber,
 } from './edits';
 import type {Answer, Engine, Problem} from './engine';
-import {callEverything} from './everything';
+import {callEverything, larger, pending, wantEverything} from './everything';
 import {idOfSel, placeOfSel} from './ids';
-import {caseText, firstCase} from './lessons';
+import {caseNames, caseText, fetchedCase, firstCase} from './lessons';
 import {type Change, isChange, merged} from './merge';
 import {loadPacked} from './pages';
 
@@ -42,8 +42,8 @@ function request(call: string, more: object, of: Edits): object {
   return {call, name, case: of.base ?? caseText(name) ?? '', edit: toEngine(of), ...more};
 }
 
-const ask = (call: string, more: object = {}, of: Edits = edits.peek()): Answer =>
-  engine.call(request(call, more, of));
+const ask = (call: string, more: object = {}, of: Edits = edits.peek(), by = engine): Answer =>
+  by.call(request(call, more, of));
 
 function answerOf<T>(answer: Answer): T | undefined {
   return answer.ok ? JSON.parse(answer.bytes) as T : undefined;
@@ -53,7 +53,7 @@ export type Outcome = {view: View; problems: Problem[]; isRefused: boolean};
 
 // The last view that could be made stays while an edit is refused.
 let lastGood: View | undefined;
-let lastCase = '';
+let lastCase = '', lastBy: Engine;
 
 export const outcome = computed<Outcome | undefined>(() => {
   const name = caseName.value, {now, before} = history.value, {hand} = shown.value;
@@ -62,10 +62,14 @@ export const outcome = computed<Outcome | undefined>(() => {
   if (read !== lastCase) lastGood = undefined;
   lastCase = read;
   const more: {by_hand?: number; before?: EngineEdit; since?: number} = {};
-  if (hand !== undefined) more.by_hand = hand;
+  // Paper's arithmetic is in the engine's larger part; until that is here the exact numbers stand.
+  const by = hand === undefined ? engine : larger.value ?? engine;
+  if (hand !== undefined && larger.value) more.by_hand = hand;
+  else if (hand !== undefined) wantEverything();
   if (compared.base === now.base && !areSame(compared, now)) more.before = toEngine(compared);
-  if (lastGood !== undefined) more.since = lastGood.serial;
-  const answer = ask('view', more, now);
+  if (lastGood !== undefined && lastBy === by) more.since = lastGood.serial;
+  lastBy = by;
+  const answer = ask('view', more, now, by);
   if (answer.ok) {
     const said = JSON.parse(answer.bytes) as View | Change;
     lastGood = isChange(said) ? merged(lastGood!, said) : said;
@@ -90,8 +94,17 @@ export const origin = computed<Origin | undefined>(() => {
   return place && answerOf<Origin>(ask('origin', place));
 });
 
-export const askEngine = <T>(call: string, more: object = {}): T | undefined =>
-  answerOf<T>(ask(call, more));
+// What the page's own module answers (bindings/wasm/calls_learn.cc).
+const kOwn = ['view', 'origin', 'step'];
+
+// Undefined also while the engine's larger part is still being loaded; what reads this in a signal is
+// computed again when it is there.
+export function askEngine<T>(call: string, more: object = {}): T | undefined {
+  const by = kOwn.includes(call) ? engine : larger.value;
+  if (by) return answerOf<T>(ask(call, more, edits.peek(), by));
+  wantEverything();
+  return undefined;
+}
 
 // What is shown beside the case: a mistake, or by hand.
 function shownBeside(): {mistake?: string; by_hand?: number} {
@@ -242,7 +255,7 @@ function openPlain(fragment: string): void {
     page.value = read.page;
     unknown.value = read.unknown;
     const isSheet = read.page === 'sheet', isKnown = isSheet || caseText(read.name) !== undefined;
-    if (!isKnown) wrong.push(`the case ${read.name}`);
+    if (!isKnown) wrong.push(`the case ${read.name}${caseNames().includes(read.name) ? ', which cannot be fetched now' : ''}`);
     caseName.value = isKnown ? read.name : firstCase;
     history.value = startHistory(isSheet ? soundSheet(read.edits, wrong) : isKnown ? soundPart(read.edits, wrong) : noEdits);
     baseline.value = untouched(edits.peek());
@@ -289,10 +302,32 @@ export function write(fragment: string, how: 'pushState' | 'replaceState' = 'rep
   }
 }
 
+// Which case has to be here before an address can be opened.
+function caseOf(fragment: string): string {
+  const {name, page: where} = parse(fragment, firstCase).address;
+  return where === 'learn' && caseNames().includes(name) ? name : firstCase;
+}
+
+export async function fetchCaseOf(fragment: string): Promise<void> {
+  if (await fetchedCase(caseOf(fragment)) === undefined) await fetchedCase(firstCase);
+}
+
+// Opens an address, its case first; where several are on their way, the last.
+let heading = 0;
+async function arrive(fragment: string): Promise<void> {
+  const mine = ++heading;
+  if (caseText(caseOf(fragment)) === undefined) {
+    pending.value++;
+    await fetchCaseOf(fragment);
+    pending.value--;
+  }
+  if (mine === heading) await open(fragment);
+}
+
 // A link within the page.
 export function go(fragment: string): void {
   write(fragment, 'pushState');
-  void open(fragment);
+  void arrive(fragment);
 }
 
 // The state, kept in the address.
@@ -312,6 +347,6 @@ export async function start(loaded: Engine, fragment: string): Promise<void> {
     if (page.value !== 'doctor') void keep(address.value, edits.value.set.length > kMostPlain);
   });
   window.addEventListener('hashchange', () => {
-    if (page.peek() === 'doctor' || location.hash !== address.peek()) void open(location.hash);
+    if (page.peek() === 'doctor' || location.hash !== address.peek()) void arrive(location.hash);
   });
 }

@@ -1,5 +1,5 @@
 /// <reference types="vite/client" />
-declare module '*.wasm?url' {
+declare module '*.wasm.lzma?url' {
   const url: string;
   export default url;
 }

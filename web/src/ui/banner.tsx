@@ -1,4 +1,5 @@
 import type {Problem} from '../engine';
+import {largerTrouble} from '../everything';
 import {choose, linkTrouble, outcome} from '../store';
 
 export function EngineTrouble({why}: {why: string}) {
@@ -7,7 +8,7 @@ export function EngineTrouble({why}: {why: string}) {
       <h1>Glasshead</h1>
       <p role="alert" class="banner bad" data-testid="banner-error" data-code="engine-not-loaded">
         The engine, a WebAssembly module, could not be loaded: {why}. Reload the page; if that
-        doesn't help, the folder it is served from lacks <code>assets/*.wasm</code>, or the browser
+        doesn't help, the folder it is served from lacks <code>assets/*.lzma</code>, or the browser
         has WebAssembly switched off. Your edits are in the address and are kept.
       </p>
     </main>
@@ -35,6 +36,7 @@ export function Banners() {
   return (
     <>
       <LinkTrouble />
+      {largerTrouble.value && <p role="alert" class="banner bad" data-testid="banner-larger" data-code="engine-not-loaded">{largerTrouble.value}</p>}
       {problems.length > 0 && (
         <div role="alert" class="banner bad" data-testid="banner-error"
           data-code={hasEmptyRow ? 'no-key-allowed' : 'edit-refused'}>

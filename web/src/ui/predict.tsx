@@ -3,16 +3,27 @@ import {signal} from '@preact/signals';
 
 import type {Drill, Graded, View} from '../answers';
 import {fromEngine} from '../edits';
-import {askEngine, caseName, edits, replaceEdits} from '../store';
+import {askMore, caseName, edits, replaceEdits} from '../store';
+import {inWords} from './more';
 
 const ticked = signal<ReadonlySet<string>>(new Set());
 const graded = signal<Graded | undefined>(undefined);
+const trouble = signal('');
 const asked = signal<{name: string; drill: number} | undefined>(undefined);
 
 function ask(drill: number): void {
   asked.value = {name: caseName.peek(), drill};
   ticked.value = new Set();
   graded.value = undefined;
+  trouble.value = '';
+}
+
+async function check(drill: number): Promise<void> {
+  const of = asked.peek();
+  const answer = await askMore('grade', {drill, ticked: [...ticked.peek()]});
+  if (asked.peek() !== of) return;  // another was asked meanwhile
+  if (answer.ok) graded.value = JSON.parse(answer.bytes) as Graded;
+  trouble.value = answer.ok ? '' : inWords(answer.problems);
 }
 
 function tick(id: string, isOn: boolean): void {
@@ -65,9 +76,10 @@ function Question({view, drill}: {view: View; drill: Drill}) {
       <Ticks view={view} />
       {!result && (
         <button type="button" data-testid="predict-check"
-          onClick={() => { graded.value = askEngine<Graded>('grade', {drill: drill.drill, ticked: [...ticked.value]}); }}>
+          onClick={() => void check(drill.drill)}>
           Check
         </button>)}
+      {trouble.value && <p role="alert">{trouble.value}</p>}
       {result && (
         <div role="status" data-testid="predict-result" data-right={String(result.right)}>
           <p><b>{result.words}.</b> {result.answer}</p>

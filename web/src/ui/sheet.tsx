@@ -10,7 +10,7 @@ import {asBase64} from '../bytes';
 import {placeOf, toEngine} from '../edits';
 import type {Answer, Problem} from '../engine';
 import {Lane} from '../full';
-import {caseNames, caseText} from '../lessons';
+import {caseNames, fetchedCase} from '../lessons';
 import {address, edits, isTooLong, outcome, replaceSheet} from '../store';
 import {takeBlock} from './pasting';
 import {save} from './saving';
@@ -111,7 +111,9 @@ async function open(files: readonly File[], matrix: string): Promise<void> {
 }
 
 // Any case can be shown and its numbers changed; what it has beyond a sheet keeps its sizes.
-async function openCase(name: string, text: string): Promise<void> {
+async function openCase(name: string, given: string | undefined | Promise<string | undefined>): Promise<void> {
+  const text = await given;
+  if (text === undefined) return refuse([{where: name, what: 'cannot be fetched now'}], 'case-broken');
   const answer = await lane.call({call: 'view', name, case: text});
   if (answer === undefined) return;
   if (!answer.ok) return refuse(answer.problems, 'case-broken');
@@ -170,7 +172,7 @@ function Keep() {
         })}>save as a case</button>
       <button type="button" data-testid="sheet-blank" onClick={() => replaceSheet(kBlankSheet)}>blank sheet</button>
       <label>start from{' '}
-        <select data-testid="sheet-from" value="" onChange={(event) => void openCase(event.currentTarget.value, caseText(event.currentTarget.value) ?? '')}>
+        <select data-testid="sheet-from" value="" onChange={(event) => void openCase(event.currentTarget.value, fetchedCase(event.currentTarget.value))}>
           <option value="">a worked example …</option>
           {caseNames().map((name) => <option key={name} value={name}>{name}</option>)}
         </select>

@@ -24,6 +24,7 @@ const why = computed<Why | undefined>(() => {
   void history.value;
   void caseName.value;
   if (!place) return undefined;
+  if (outcome.value?.view.inputs.includes(place.tap)) return undefined;  // given, not made
   const {tap, head, row, column} = place;
   const derived = askEngine<Derived | null>('derive', {tap, head, row, column}) ?? undefined;
   const explained = kPairTaps.includes(tap)
