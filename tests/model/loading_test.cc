@@ -1,5 +1,6 @@
 // The loader's rule: everything used, everything there, all that is wrong at once.
-#include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -147,6 +148,106 @@ std::string real_model(const std::string& name) {
 }
 bool is_there(const std::string& name) {
   return std::ifstream(real_model(name) + "/config.json").good();
+}
+
+TEST(HostileFiles, a_configuration_with_wrong_letters_is_refused_or_read) {
+  const std::string letters = "\"{}[]:,.0123456789eE+-truefalsn ";
+  std::uint64_t state = 1;  // a linear congruential generator: the same letters everywhere
+  const auto next = [&](std::size_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::size_t>((state >> 33) % below);
+  };
+  int read = 0;
+  for (int n = 0; n < 3000; ++n) {
+    std::string config = kSizes;
+    for (std::size_t change = 0; change <= next(3); ++change)
+      config[next(config.size())] = letters[next(letters.size())];
+    formats::Config parsed;
+    std::vector<Problem> problems;
+    if (!formats::parse_config(config, parsed, problems)) continue;
+    MadeFiles made(config);
+    const formats::Checkpoint files = add_llama(made).open();
+    Loaded model;
+    const bool is_loaded = load(files, {}, model, problems);
+    EXPECT_EQ(is_loaded, problems.empty()) << config;
+    if (is_loaded) {
+      EXPECT_EQ(model.inventory.parameters, count_parameters(model.description)) << config;
+      ++read;
+    }
+  }
+  EXPECT_GT(read, 50);
+}
+
+// A folder with a model, and files beside it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = testing::TempDir() + "glasshead-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  void write(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(path_ + "/" + name).parent_path());
+    std::ofstream(path_ + "/" + name, std::ios::binary) << text;
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Description described_with(const std::string& modules, const std::string& pooling,
+                           std::vector<Problem>& problems) {
+  Folder folder;
+  folder.write("config.json", R"({"model_type": "bert", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 6, "intermediate_size": 37, "vocab_size": 67,
+    "max_position_embeddings": 20})");
+  folder.write("model.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
+  folder.write("modules.json", modules);
+  folder.write("1_Pooling/config.json", pooling);
+  const formats::Checkpoint files = formats::Checkpoint::open(folder.path());
+  Description model;
+  describe(files, {.has_tensors = false}, model, problems);
+  return model;
+}
+
+TEST(Sentences, are_pooled_as_the_folder_says) {
+  const std::string modules = R"([{"path": "", "type": "sentence_transformers.models.Transformer"},
+    {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"})";
+  const std::string normalised =
+      modules + R"(, {"path": "2", "type": "sentence_transformers.models.Normalize"}])";
+  std::vector<Problem> problems;
+  const Description mean =
+      described_with(normalised, R"({"pooling_mode_mean_tokens": true})", problems);
+  EXPECT_EQ(text_of(problems), "");
+  EXPECT_EQ(mean.pooling, Pooling::mean);
+  EXPECT_TRUE(mean.normalises_pooled);
+  const Description first =
+      described_with(modules + "]", R"({"pooling_mode_cls_token": true})", problems);
+  EXPECT_EQ(text_of(problems), "");
+  EXPECT_EQ(first.pooling, Pooling::first);
+  EXPECT_FALSE(first.normalises_pooled);
+}
+
+TEST(Sentences, other_ways_of_pooling_are_refused) {
+  const auto refused = [](const std::string& modules, const std::string& pooling) {
+    std::vector<Problem> problems;
+    described_with(modules, pooling, problems);
+    return text_of(problems);
+  };
+  const std::string modules = R"([{"path": "1_Pooling", "type": "x.Pooling"}])";
+  EXPECT_SAYS(refused(modules, R"({"pooling_mode_max_tokens": true})"), "must pool by the mean");
+  EXPECT_SAYS(refused(modules, R"({"pooling_mode_mean_tokens": true,
+    "pooling_mode_cls_token": true})"),
+              "must pool by the mean");
+  EXPECT_SAYS(refused(R"([{"path": "../../etc", "type": "x.Pooling"}])", "{}"),
+              "must be a folder beside it");
+  EXPECT_SAYS(refused(R"([{"path": "2_Dense", "type": "x.Dense"}])", "{}"),
+              "a module that is not built");
+  EXPECT_SAYS(refused("7", "{}"), "must be a list");
+  EXPECT_SAYS(refused(modules, "{"), "1_Pooling/config.json");
 }
 
 TEST(LoadingReal, stories260K) {

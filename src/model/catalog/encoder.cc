@@ -1,6 +1,7 @@
 #include "model/catalog/encoder.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,10 @@ void read_embedding(Fields& fields, const EncoderKeys& keys, Description& out, c
     embedding.token_types = fields.is_gguf() ? fields.tensor_extent("token_types.weight", 0)
                                              : fields.size_or({"type_vocab_size"},
                                                               keys.default_token_types, kMostHeads);
+  // GGUF: sizes are read off the tables, which every model of these has.
+  for (const auto& [name, rows] : {std::pair{"position_embd.weight", embedding.positions},
+                                   std::pair{"token_types.weight", embedding.token_types}})
+    if (fields.is_gguf() && rows == 0) fields.problem_in(name, "is missing");
   embedding.norm = norm;
   out.context_length = out.position_limit = embedding.positions;
 }

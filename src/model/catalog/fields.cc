@@ -1,6 +1,6 @@
 #include "model/catalog/fields.h"
 
-#include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -81,6 +81,10 @@ bool Fields::is_null(Key key) const {
 }
 
 void Fields::problem(Key key, const std::string& what) { problems_.push_back({path(key), what}); }
+
+void Fields::problem_in(std::string where, std::string what) {
+  problems_.push_back({std::move(where), std::move(what)});
+}
 
 bool Fields::is_fine() const { return problems_.size() == problems_before_; }
 

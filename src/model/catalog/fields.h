@@ -75,8 +75,9 @@ class Fields {
   void refuse(Key key, const char* why);                        // unless absent, false, 0 or empty
   void refuse_unless(Key key, bool expected, const char* why);  // a flag
   void problem(Key key, const std::string& what);
-  bool is_fine() const;             // no problem since construction
-  std::string path(Key key) const;  // as the file spells it
+  void problem_in(std::string where, std::string what);  // of what is no field
+  bool is_fine() const;                                  // no problem since construction
+  std::string path(Key key) const;                       // as the file spells it
 
   // The numbers of a one-dimensional tensor of the files (GGUF's rotary factors); nullopt: absent.
   std::optional<std::vector<double>> tensor_numbers(const std::string& name, index_t size);

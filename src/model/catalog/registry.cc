@@ -4,6 +4,7 @@
 
 #include "model/catalog/family.h"
 #include "model/catalog/fields.h"
+#include "model/catalog/sentence.h"
 
 namespace glasshead::model {
 namespace {
@@ -126,6 +127,7 @@ bool describe(const formats::Checkpoint& files, const LoadOptions& options, Desc
   refuse_what_is_not_built(fields);
   read_ids(fields, out);
   family->describe(fields, out);
+  if (out.kind == Kind::encoder) read_sentence_modules(fields, out);
   if (fields.is_fine() && out.vocab == 0)  // GGUF: read off the token table, which isn't there
     problems.push_back({"token_embd.weight", "missing: the vocabulary's size is read off it"});
   return fields.is_fine();
