@@ -31,11 +31,11 @@ dev asan wasm: setup
 	cmake --preset $@
 	cmake --build --preset $@
 
-# The command and one example, not the tests.
+# The command and one example, not the tests; with tokenizers where cargo is there already.
 demo:
 	@echo 'builds the command with what it needs, about six minutes of compiling on two cores, and shows it'
 	@tools/setup.sh command
-	@cmake --preset release -DGLASSHEAD_TESTS=OFF -DGLASSHEAD_SERVER=OFF -DGLASSHEAD_EXAMPLES=ON >/dev/null
+	@cmake --preset release -DGLASSHEAD_TESTS=OFF -DGLASSHEAD_SERVER=OFF -DGLASSHEAD_EXAMPLES=ON -DGLASSHEAD_TOKENIZERS=AUTO >/dev/null
 	cmake --build --preset release --target glasshead_cli example_steps
 	@tools/demo.sh build/release/bin
 

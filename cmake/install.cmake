@@ -5,10 +5,13 @@ include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/glasshead)
 set(layers "")
-foreach(folder base kernels core formats nn wire doctor audit model)
+foreach(folder base kernels core formats nn wire doctor audit model text)
   list(APPEND layers glasshead_${folder})
 endforeach()
 install(TARGETS glasshead ${layers} EXPORT glasshead INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET glasshead_words)  # what glasshead_text links
+  install(FILES ${PROJECT_BINARY_DIR}/lib/libglasshead_words.a TYPE LIB)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/glasshead TYPE INCLUDE)
 install(EXPORT glasshead NAMESPACE glasshead:: FILE glassheadTargets.cmake DESTINATION ${package})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/glassheadConfig.cmake.in

@@ -22,7 +22,7 @@ fi
 wheels=build/wheels
 rm -rf "$wheels"
 CXX=${CXX:-g++-12} CMAKE_GENERATOR=Ninja CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_COMPILERCHECK=content CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 \
-  "$environment/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -C cmake.define.GLASSHEAD_WERROR=ON -w "$wheels" .
+  "$environment/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -C cmake.define.GLASSHEAD_WERROR=ON -C "cmake.define.GLASSHEAD_CARGO_DIR=$PWD/build/cargo" -w "$wheels" .
 "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/glasshead-*.whl
 "$environment/bin/ruff" check --quiet .
 "$environment/bin/ruff" format --check --quiet .

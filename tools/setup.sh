@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh [command]: installs the Debian packages that the build and the tests need and that are missing, or with
-# `command` only those that building the command needs. Nothing else.
+# `command` only those that building the command needs. Nothing else but the crates of rust/Cargo.lock.
 set -euo pipefail
 
 packages=(
@@ -32,7 +32,28 @@ for package in "${packages[@]}"; do
   esac
   missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+# The tokenizers (rust/): any cargo that is new enough. Debian 12's own is not, its newer one is.
+has_cargo() {
+  local version
+  version=$(cargo --version 2>/dev/null | sed -nE 's/^cargo ([0-9.]+).*/\1/p')
+  [ -n "$version" ] && printf '1.85\n%s\n' "$version" | sort -V -C
+}
+if [ "${1:-}" != command ] && ! has_cargo; then
+  if [ "$(sed -nE 's/^VERSION_ID="?([0-9]+).*/\1/p' /etc/os-release)" = 12 ]; then
+    missing+=(cargo-web rustc-web)
+  else
+    missing+=(cargo rustc)
+  fi
+fi
+
+# The crates that rust/Cargo.lock names, into cargo's own store: the build then needs no network.
+fetch_crates() {
+  [ "${1:-}" = command ] || cargo fetch --quiet --locked --manifest-path "$(dirname "$0")/../rust/Cargo.toml"
+}
+if [ ${#missing[@]} -eq 0 ]; then
+  fetch_crates "${1:-}"
+  exit 0
+fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -46,3 +67,4 @@ size=$(LC_ALL=C apt-get install --assume-no --no-install-recommends "${missing[@
 echo "installing${size:+ ($size)}: ${missing[*]}" >&2
 # env, because sudo drops what stands before it.
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fetch_crates "${1:-}"
