@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "glasshead/context.h"
@@ -112,6 +113,32 @@ class Taps {
   std::unique_ptr<Impl> impl_;
 };
 
+// --- changes: what follows if a number is another? ---
+
+// Pairs that self-attention may not read, in addition to those its mask hides. A row left without a
+// key has out 0.
+struct HidePairs {
+  // Keys at these positions, from 0; of each text.
+  std::vector<index_t> keys;
+  // By these queries alone; empty: by all (but for a hidden key's own row, which still reads
+  // itself).
+  std::vector<index_t> queries = {};
+  std::vector<index_t> layers = {}, heads = {};  // empty: all
+};
+// A head's out (weights·v, before W_O) is this vector [d_v] at every position; empty: zeros.
+struct ReplaceHead {
+  index_t layer = 0, head = 0;
+  std::vector<float> out = {};
+};
+// The rows of a place, from `position` on, are these: what a Tap of another run has kept, in the
+// same shape.
+struct Patch {
+  std::string name;  // one of Model::tap_names, but for weights, lse and logits
+  FileTensor values;
+  index_t position = 0;
+};
+using Change = std::variant<HidePairs, ReplaceHead, Patch>;
+
 struct SessionOptions {
   // New tokens that are computed together. More: longer stretches of each matrix's reuse, and
   // memory for as many rows of everything. Bits are the same.
@@ -131,6 +158,11 @@ class Session {
   Session& operator=(Session&&) noexcept;
 
   const Model& model() const;
+  // From the next run on, instead of the changes before; {} takes them away. They are made in the
+  // decoder, of an encoder model in the encoder. Keys and values that sequences hold already stay
+  // as they were computed: begin anew (truncate) where they should not. Throws OptionError with
+  // everything that the model has no place for.
+  void change(const std::vector<Change>& changes);
 
   // --- decoders ---
 
@@ -164,6 +196,9 @@ class Session {
   View<const float, 2> encode(const std::vector<Text>& texts, Taps* taps = nullptr);
   // Logits of rows of the last layer (encoders: what stands at a [MASK]): [rows, vocab].
   View<const float, 2> logits(const View<const float, 2>& rows);
+  // The same of rows that leave any layer, as if it were the last: through the final norm where
+  // there is one (nostalgebraist 2020, "interpreting GPT: the logit lens").
+  View<const float, 2> lens(const View<const float, 2>& rows);
   // A vector for each text: the mean of its rows (or its first row, if the files ask for that),
   // scaled to length 1 if the files ask for it or `normalised`. [texts, d_model]
   Tensor<float, 2> embed(const std::vector<Text>& texts, bool normalised = true);
@@ -180,6 +215,19 @@ class Session {
  private:
   std::unique_ptr<Impl> impl_;
 };
+
+// --- what a row of logits says ---
+
+struct TokenProbability {
+  index_t id = 0;
+  double logit = 0, probability = 0;
+};
+// The `count` most probable tokens, best first, of equal ones the lower id. logits [vocab]
+std::vector<TokenProbability> most_probable(const View<const float, 1>& logits, index_t count);
+
+// sum of p (ln p - ln q) over tokens, p the probabilities of `before`, q of `after`: 0 if they are
+// equal, in nats.
+double kl_divergence(const View<const float, 1>& before, const View<const float, 1>& after);
 
 // How the next token is chosen from logits, in this order: the repetition penalty, temperature,
 // top-k, top-p, min-p, one draw. Computed in f64; ties go to the lower id.

@@ -67,7 +67,10 @@ class LayerRun {
   }
 
  private:
+  // What a place holds: changed, then looked at.
   void see(Point point, const View<float, 2>& rows, index_t groups = 0) const {
+    if (run_.changes != nullptr)
+      run_.changes->apply({run_.name, n_, point}, rows, run_.spans, groups);
     if (run_.taps != nullptr) run_.taps->see({run_.name, n_, point}, rows, run_.spans, groups);
   }
   bool wants(Point point) const {

@@ -8,6 +8,7 @@
 #include "glasshead/attention.h"
 #include "glasshead/context.h"
 #include "glasshead/kv_cache.h"
+#include "model/changes.h"
 #include "model/description.h"
 #include "model/watch.h"
 #include "model/weights.h"
@@ -32,7 +33,8 @@ struct StackRun {
   const std::vector<Span>& spans;
   Workspace& work;
   const Context& context;
-  Taps::Impl* taps = nullptr;  // null: nobody looks
+  Taps::Impl* taps = nullptr;        // null: nobody looks
+  const Changes* changes = nullptr;  // null: nothing is changed
 };
 
 // x [rows, d_model], in place. The final norm is not included.

@@ -73,6 +73,11 @@ index_t Model::decoder_start() const {
   return description.decoder_start.value_or(description.bos.value_or(0));
 }
 
-std::vector<std::string> Model::tap_names() const { return model::place_names(impl_->description); }
+std::vector<std::string> Model::tap_names() const {
+  std::vector<std::string> names;
+  for (const model::NamedPlace& place : model::places_of(impl_->description))
+    names.push_back(place.name);
+  return names;
+}
 
 }  // namespace glasshead

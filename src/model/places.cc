@@ -20,19 +20,52 @@ bool is_norm(Point point) {
   return point == Point::self_norm || point == Point::cross_norm || point == Point::ffn_norm;
 }
 
-void add_stack(const Stack& stack, const char* prefix, const char* name_of_stack,
-               std::vector<std::string>& names) {
-  names.push_back(name({.stack = prefix, .point = Point::embedding}));
+index_t width_of(Point point, const Attention& a, const Layer& layer, index_t d_model) {
+  switch (point) {
+    case Point::self_q:
+    case Point::cross_q:
+      return a.heads * a.d_k;
+    case Point::self_k:
+    case Point::cross_k:
+      return a.kv_heads * a.d_k;
+    case Point::self_v:
+    case Point::cross_v:
+      return a.kv_heads * a.d_v;
+    case Point::self_out:
+    case Point::cross_out:
+      return a.heads * a.d_v;
+    case Point::self_lse:
+    case Point::cross_lse:
+      return a.heads;
+    case Point::self_weights:
+    case Point::cross_weights:
+      return 0;
+    case Point::ffn_inner:
+      return layer.ffn.width;
+    default:
+      return d_model;
+  }
+}
+
+void add_stack(const Stack& stack, const char* prefix, const char* name_of_stack, index_t d_model,
+               std::vector<NamedPlace>& places) {
+  const auto add = [&](const Place& place, index_t heads, index_t width) {
+    places.push_back({name(place), place, heads, width});
+  };
+  add({prefix, -1, Point::embedding}, 0, d_model);
   for (std::size_t n = 0; n < stack.layers.size(); ++n)
     for (std::size_t p = 0; p < kPoints.size(); ++p) {
-      const Point point = point_at(p);
+      const auto point = static_cast<Point>(p);
+      const Layer& layer = stack.layers[n];
       if (point == Point::embedding || point > Point::layer_out) continue;
-      if (is_cross(point) && !stack.layers[n].cross) continue;
+      if (is_cross(point) && !layer.cross) continue;
       // Where norms come after the sum, what goes into a part is the layer's rows themselves.
       if (is_norm(point) && stack.placement == Placement::post) continue;
-      names.push_back(name({name_of_stack, static_cast<index_t>(n), point}));
+      const Attention& a = is_cross(point) ? *layer.cross : layer.self;
+      add({name_of_stack, static_cast<index_t>(n), point}, a.heads,
+          width_of(point, a, layer, d_model));
     }
-  if (stack.has_final_norm) names.push_back(name({.stack = prefix, .point = Point::final_norm}));
+  if (stack.has_final_norm) add({prefix, -1, Point::final_norm}, 0, d_model);
 }
 
 }  // namespace
@@ -44,13 +77,16 @@ std::string name(const Place& place) {
   return text + kPoints[static_cast<std::size_t>(place.point)];
 }
 
-std::vector<std::string> place_names(const Description& model) {
-  std::vector<std::string> names;
+std::vector<NamedPlace> places_of(const Description& model) {
+  std::vector<NamedPlace> places;
   const bool has_both = model.encoder && model.decoder;
-  if (model.encoder) add_stack(*model.encoder, has_both ? "encoder" : "", "encoder", names);
-  if (model.decoder) add_stack(*model.decoder, has_both ? "decoder" : "", "decoder", names);
-  if (model.head.has_logits) names.push_back(name({.stack = "", .point = Point::logits}));
-  return names;
+  if (model.encoder)
+    add_stack(*model.encoder, has_both ? "encoder" : "", "encoder", model.d_model, places);
+  if (model.decoder)
+    add_stack(*model.decoder, has_both ? "decoder" : "", "decoder", model.d_model, places);
+  const Place logits{"", -1, Point::logits};
+  if (model.head.has_logits) places.push_back({name(logits), logits, 0, model.vocab});
+  return places;
 }
 
 bool matches(const std::string& pattern, const std::string& name) {

@@ -50,8 +50,14 @@ struct Place {
 
 std::string name(const Place& place);
 
+struct NamedPlace {
+  std::string name;
+  Place place;
+  index_t heads = 0;  // query heads of the attention it belongs to
+  index_t width = 0;  // numbers of a row; 0 where that is not the model's to say (weights)
+};
 // Every place of a model, in the order of computation.
-std::vector<std::string> place_names(const Description& model);
+std::vector<NamedPlace> places_of(const Description& model);
 
 // `pattern` is a name in which `*` stands for any layer.
 bool matches(const std::string& pattern, const std::string& name);

@@ -17,12 +17,6 @@ KvCache empty_cache(const model::Attention& a) {
   return KvCache({.batch = 1, .kv_heads = a.kv_heads, .d_k = a.d_k, .d_v = a.d_v});
 }
 
-Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& problems) {
-  if (taps == nullptr) return nullptr;
-  taps->impl().resolve(model, problems);
-  return &taps->impl();
-}
-
 // One text after another.
 std::vector<Span> spans_of(const std::vector<Session::Text>& texts) {
   std::vector<Span> spans;
@@ -35,11 +29,17 @@ std::vector<Span> spans_of(const std::vector<Session::Text>& texts) {
   return spans;
 }
 
+}  // namespace
+
+Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& problems) {
+  if (taps == nullptr) return nullptr;
+  taps->impl().resolve(model, problems);
+  return &taps->impl();
+}
+
 void refuse(const char* function, std::vector<Problem> problems) {
   if (!problems.empty()) fail(ErrorKind::option, function, std::move(problems));
 }
-
-}  // namespace
 
 Session::Impl::Impl(const Model& from, const SessionOptions& given, const Context& where)
     : model(from), options(given), context(&where) {
@@ -131,11 +131,12 @@ void Session::Impl::check_texts(const std::vector<Text>& texts,
   }
 }
 
-void Session::Impl::see(const char* stack, Point point, const View<const float, 2>& rows,
+void Session::Impl::see(const char* stack, Point point, const View<float, 2>& rows,
                         const std::vector<Span>& spans, Taps::Impl* taps) const {
-  if (taps == nullptr) return;
   const bool has_both = description().encoder && description().decoder;
-  taps->see({has_both ? stack : "", -1, point}, rows, spans, 0);
+  const model::Place place{has_both ? stack : "", -1, point};
+  if (!changes.is_empty()) changes.apply(place, rows, spans, 0);
+  if (taps != nullptr) taps->see(place, rows, spans, 0);
 }
 
 // Rows before the final norm.
@@ -153,7 +154,8 @@ View<float, 2> Session::Impl::decode(const std::vector<index_t>& ids,
                      .spans = spans,
                      .work = work,
                      .context = *context,
-                     .taps = taps},
+                     .taps = taps,
+                     .changes = changes_made()},
                     x);
   return x;
 }
@@ -177,7 +179,8 @@ View<float, 2> Session::Impl::encode(const std::vector<Text>& texts, Taps::Impl*
                      .spans = spans,
                      .work = work,
                      .context = *context,
-                     .taps = taps},
+                     .taps = taps,
+                     .changes = changes_made()},
                     x);
   if (stack.has_final_norm) {
     apply_norm(stack.norm, weights().encoder.final_norm, x, x, *context);
@@ -195,6 +198,21 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 const Model& Session::model() const { return impl_->model; }
+
+void Session::change(const std::vector<Change>& changes) {
+  std::vector<Problem> problems;
+  model::Changes made(changes, impl_->model, problems);
+  refuse("Session::change", std::move(problems));
+  impl_->changes = std::move(made);
+  const model::Description& description = impl_->description();
+  if (description.decoder) {
+    impl_->decoder_calls = layer_calls(*description.decoder, impl_->weights().decoder);
+    impl_->changes.narrow(impl_->decoder_calls);
+  } else {
+    impl_->encoder_calls = layer_calls(*description.encoder, impl_->weights().encoder);
+    impl_->changes.narrow(impl_->encoder_calls);
+  }
+}
 
 index_t Session::add() {
   if (!impl_->is_decoder())
@@ -240,151 +258,6 @@ index_t Session::cache_bytes() const {
   return bytes;
 }
 
-namespace {
-
-// What a forward is asked to do, in goes of at most so many rows.
-class Forward {
- public:
-  Forward(Session::Impl& session, const std::vector<Session::Part>& parts, LogitRows rows,
-          Taps::Impl* taps)
-      : session_(session), parts_(parts), rows_(rows), taps_(taps) {}
-
-  View<const float, 2> run() {
-    index_t total = 0;
-    for (const Session::Part& part : parts_) total += static_cast<index_t>(part.ids.size());
-    if (!session_.description().head.has_logits) rows_ = LogitRows::none;
-    const index_t count = rows_ == LogitRows::all    ? total
-                          : rows_ == LogitRows::last ? static_cast<index_t>(parts_.size())
-                                                     : 0;
-    if (count > 0) logits_ = session_.work.logits.rows(count, session_.description().vocab);
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      const auto size = static_cast<index_t>(parts_[p].ids.size());
-      for (index_t done = 0; done < size;) {
-        const index_t take = std::min(
-            size - done, session_.options.rows_at_once - static_cast<index_t>(ids_.size()));
-        put(p, done, take);
-        done += take;
-        if (static_cast<index_t>(ids_.size()) == session_.options.rows_at_once) flush();
-      }
-    }
-    flush();
-    return logits_;
-  }
-
- private:
-  void put(std::size_t p, index_t done, index_t take) {
-    const Session::Part& part = parts_[p];
-    Session::Impl::Sequence& sequence = session_.at("Session::forward", part.sequence);
-    spans_.push_back({.place = static_cast<index_t>(p),
-                      .row = static_cast<index_t>(ids_.size()),
-                      .rows = take,
-                      .position = sequence.length,
-                      .keys = sequence.keys,
-                      .memory = sequence.memory + 1});
-    const auto first = part.ids.begin() + done;
-    ids_.insert(ids_.end(), first, first + take);
-    sequence.length += take;
-    const bool is_end = done + take == static_cast<index_t>(part.ids.size());
-    for (index_t i = 0; i < take; ++i)
-      is_wanted_.push_back(rows_ == LogitRows::all ||
-                           (rows_ == LogitRows::last && is_end && i == take - 1));
-  }
-
-  void flush() {
-    if (ids_.empty()) return;
-    const model::Description& description = session_.description();
-    const model::Stack& stack = *description.decoder;
-    const View<float, 2> x = session_.decode(ids_, spans_, taps_);
-    if (taps_ != nullptr && stack.has_final_norm) {  // all rows, to be looked at
-      const View<float, 2> normed = session_.work.normed.rows(x.shape[0], x.shape[1]);
-      apply_norm(stack.norm, session_.weights().decoder.final_norm, x, normed, *session_.context);
-      session_.see("decoder", model::Point::final_norm, normed, spans_, taps_);
-    }
-    make_logits(x);
-    ids_.clear();
-    spans_.clear();
-    is_wanted_.clear();
-  }
-
-  // Of the rows that are wanted, which become the next rows of the result.
-  void make_logits(const View<float, 2>& x) {
-    const auto count = std::count(is_wanted_.begin(), is_wanted_.end(), true);
-    if (count == 0) return;
-    index_t to = 0;
-    for (index_t row = 0; row < x.shape[0]; ++row)
-      if (is_wanted_[static_cast<std::size_t>(row)]) {
-        std::copy_n(x.data + row * x.strides[0], x.shape[1], x.data + to * x.strides[0]);
-        ++to;
-      }
-    const model::Stack& stack = *session_.description().decoder;
-    const View<float, 2> chosen = model::some_rows(x, 0, count);
-    if (stack.has_final_norm)
-      apply_norm(stack.norm, session_.weights().decoder.final_norm, chosen, chosen,
-                 *session_.context);
-    const View<float, 2> logits = model::some_rows(logits_, made_, count);
-    logits_of(session_.description(), session_.weights().head, chosen, session_.work, logits,
-              *session_.context);
-    made_ += count;
-    if (taps_ != nullptr) taps_->see({"", -1, model::Point::logits}, logits, wanted_spans(), 0);
-  }
-
-  // The spans over the rows that logits were made of.
-  std::vector<Span> wanted_spans() const {
-    std::vector<Span> spans;
-    index_t row = 0;
-    for (const Span& span : spans_) {
-      const auto begin = is_wanted_.begin() + span.row;
-      const auto rows = std::count(begin, begin + span.rows, true);
-      spans.push_back({.place = span.place, .row = row, .rows = rows});
-      row += rows;
-    }
-    return spans;
-  }
-
-  Session::Impl& session_;
-  const std::vector<Session::Part>& parts_;
-  LogitRows rows_;
-  Taps::Impl* taps_;
-  View<float, 2> logits_;
-  index_t made_ = 0;
-  std::vector<index_t> ids_;
-  std::vector<Span> spans_;
-  std::vector<bool> is_wanted_;
-};
-
-}  // namespace
-
-View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows rows, Taps* taps) {
-  constexpr const char* kFunction = "Session::forward";
-  std::vector<Problem> problems;
-  if (impl_->is_encoder())
-    problems.push_back({"model", "is an encoder, which reads whole texts: encode, then logits"});
-  if (parts.empty()) problems.push_back({"parts", "there is none; at least one"});
-  std::vector<index_t> seen;
-  for (std::size_t n = 0; n < parts.size() && !impl_->is_encoder(); ++n) {
-    const std::string where = fmt::format("parts[{}]", n);
-    const auto count = static_cast<index_t>(impl_->sequences.size());
-    const index_t sequence = parts[n].sequence;
-    if (sequence < 0 || sequence >= count ||
-        !impl_->sequences[static_cast<std::size_t>(sequence)].is_used) {
-      problems.push_back(
-          {where + ".sequence",
-           fmt::format("{}; not one of this session's ({} were made)", sequence, count)});
-      continue;
-    }
-    if (std::find(seen.begin(), seen.end(), sequence) != seen.end())
-      problems.push_back(
-          {where + ".sequence", fmt::format("{} has a part already; one for each", sequence)});
-    seen.push_back(sequence);
-    impl_->check_ids(where + ".ids", parts[n].ids,
-                     impl_->sequences[static_cast<std::size_t>(sequence)].length,
-                     impl_->description().position_limit, problems);
-  }
-  Taps::Impl* const watch = resolved(taps, impl_->model, problems);
-  refuse(kFunction, std::move(problems));
-  return Forward(*impl_, parts, rows, watch).run();
-}
-
 View<const float, 2> Session::encode(const std::vector<Text>& texts, Taps* taps) {
   std::vector<Problem> problems;
   if (!impl_->description().encoder)
@@ -412,6 +285,16 @@ View<const float, 2> Session::logits(const View<const float, 2>& rows) {
   const View<float, 2> made = impl_->work.logits.rows(rows.shape[0], description.vocab);
   logits_of(description, impl_->weights().head, rows, impl_->work, made, *impl_->context);
   return made;
+}
+
+View<const float, 2> Session::lens(const View<const float, 2>& rows) {
+  const model::Stack& stack = impl_->model.impl().last_stack();
+  if (!stack.has_final_norm || rows.shape[1] != impl_->description().d_model) return logits(rows);
+  const model::Weights& weights = impl_->weights();
+  const View<float, 2> normed = impl_->work.normed.rows(rows.shape[0], rows.shape[1]);
+  apply_norm(stack.norm, (impl_->is_encoder() ? weights.encoder : weights.decoder).final_norm, rows,
+             normed, *impl_->context);
+  return logits(normed);
 }
 
 }  // namespace glasshead

@@ -42,8 +42,9 @@ struct Session::Impl {
                         Taps::Impl* taps);
   // The encoder's rows, normed where it ends with a norm.
   View<float, 2> encode(const std::vector<Text>& texts, Taps::Impl* taps);
-  void see(const char* stack, model::Point point, const View<const float, 2>& rows,
+  void see(const char* stack, model::Point point, const View<float, 2>& rows,
            const std::vector<model::Span>& spans, Taps::Impl* taps) const;
+  const model::Changes* changes_made() const { return changes.is_empty() ? nullptr : &changes; }
   // The cross-attention's keys and values of one text, in every layer; its number there.
   index_t remember(const View<const float, 2>& rows, Taps::Impl* taps);
 
@@ -51,6 +52,7 @@ struct Session::Impl {
   SessionOptions options;
   const Context* context;
   model::Workspace work;
+  model::Changes changes;
   std::vector<model::LayerCalls> encoder_calls, decoder_calls;
   // [layers] each. Sequence 0 of a cache stays empty: a new one is a fork of it.
   std::vector<KvCache> self, cross;
@@ -58,5 +60,9 @@ struct Session::Impl {
   std::vector<index_t> free_keys;  // numbers in `self` of sequences that were dropped
   std::vector<index_t> readers;    // [texts] of `cross`: sequences that read them
 };
+
+// The taps of a run, made ready for its model; what they name wrongly is among the problems.
+Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& problems);
+void refuse(const char* function, std::vector<Problem> problems);  // if there are any
 
 }  // namespace glasshead

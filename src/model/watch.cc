@@ -40,39 +40,7 @@ bool is_weights(Point point) {
   return point == Point::self_weights || point == Point::cross_weights;
 }
 
-struct Named {
-  std::string name;
-  Place place;
-  index_t heads;
-};
-
-// Every place with its name and how many query heads stand there.
-std::vector<Named> places_of(const model::Description& description) {
-  std::vector<Named> all;
-  const auto add = [&](const Place& place, index_t heads) {
-    all.push_back({name(place), place, heads});
-  };
-  const bool has_both = description.encoder && description.decoder;
-  const auto add_stack = [&](const model::Stack& stack, const char* name_of_stack) {
-    const char* const prefix = has_both ? name_of_stack : "";
-    for (const Point point : {Point::embedding, Point::final_norm}) add({prefix, -1, point}, 0);
-    for (std::size_t n = 0; n < stack.layers.size(); ++n)
-      for (int p = static_cast<int>(Point::layer_in); p <= static_cast<int>(Point::layer_out);
-           ++p) {
-        const auto point = static_cast<Point>(p);
-        const bool is_cross = point >= Point::cross_norm && point <= Point::cross_projected;
-        const model::Layer& layer = stack.layers[n];
-        const index_t heads = !is_cross ? layer.self.heads : layer.cross ? layer.cross->heads : 0;
-        add({name_of_stack, static_cast<index_t>(n), point}, heads);
-      }
-  };
-  if (description.encoder) add_stack(*description.encoder, "encoder");
-  if (description.decoder) add_stack(*description.decoder, "decoder");
-  add({"", -1, Point::logits}, 0);
-  return all;
-}
-
-void check_tap(const Tap& tap, const Named& at, std::vector<Problem>& problems) {
+void check_tap(const Tap& tap, const model::NamedPlace& at, std::vector<Problem>& problems) {
   if (tap.positions && (tap.positions->first < 0 || tap.positions->second < tap.positions->first))
     problems.push_back(
         {"taps", fmt::format("{}: positions [{}, {}]; first and last, from 0", tap.name,
@@ -134,14 +102,12 @@ FileTensor weights_of(const Taps::Impl::Kept& kept) {
 }  // namespace
 
 void Taps::Impl::resolve(const Model& model, std::vector<Problem>& problems) {
-  const std::vector<std::string> names = model.tap_names();
-  const std::vector<Named> places = places_of(model.impl().description);
+  const std::vector<model::NamedPlace> places = places_of(model.impl().description);
   std::map<std::string, Kept> found;
   for (const Tap& tap : wanted) {
     bool is_found = false;
-    for (const Named& at : places) {
+    for (const model::NamedPlace& at : places) {
       if (!model::matches(tap.name, at.name)) continue;
-      if (std::find(names.begin(), names.end(), at.name) == names.end()) continue;
       is_found = true;
       check_tap(tap, at, problems);
       Kept& kept_there = found[at.name];
@@ -151,12 +117,12 @@ void Taps::Impl::resolve(const Model& model, std::vector<Problem>& problems) {
     if (!is_found)
       problems.push_back({"taps", fmt::format("{}: this model has no such place; the names are "
                                               "those of Model::tap_names, such as {}",
-                                              tap.name, names[names.size() / 2])});
+                                              tap.name, places[places.size() / 2].name)});
   }
   if (!problems.empty() || !kept.empty()) return;  // taps that have been resolved stay so
   kept = std::move(found);
-  for (const std::string& at : names)
-    if (kept.count(at) > 0) order.push_back(at);
+  for (const model::NamedPlace& at : places)
+    if (kept.count(at.name) > 0) order.push_back(at.name);
 }
 
 void Taps::Impl::see(const Place& place, const View<const float, 2>& rows,
