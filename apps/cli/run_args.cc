@@ -1,6 +1,7 @@
 #include "cli/run_args.h"
 
 #include <limits>
+#include <utility>
 
 #include "cli/values.h"
 
@@ -41,19 +42,23 @@ void check_sampling(const Sampling& sampling, std::vector<Problem>& problems) {
   }
   if (sampling.temperature == 0 && (sampling.top_k > 0 || sampling.top_p < 1 || sampling.min_p > 0))
     problems.push_back({"--temperature",
-                        "is 0, which takes the most probable token: --top-k, --top-p and --min-p "
+                        "is 0, which takes the most probable token: --top-k, "
+                        "--top-p and --min-p "
                         "choose nothing then; give a temperature above 0"});
 }
 
-// "3,5" of --heads, "2:6" (first and last) or "4" of --positions, for taps of weights.
+// "3,5" of --heads, "2:6" (first and last) or "4" of --positions, for taps of
+// weights.
 void read_taps(const RunArgs& args, RunCall& call, std::vector<Problem>& problems) {
-  if (args.taps.empty() != args.out.empty())
+  if (args.taps.empty() != args.out.empty() && args.embed.empty())
     problems.push_back(args.taps.empty()
                            ? Problem{"-o", "goes with --tap NAME, which says what to write"}
                            : Problem{"--tap", "no file for it; give -o FILE.safetensors"});
   if (args.taps.empty() && !(args.heads.empty() && args.rows.empty()))
     problems.push_back({"--heads", "--heads and --positions go with --tap of some weights"});
-  if (!args.out.empty() && !args.out.ends_with(".safetensors"))
+  if (!args.embed.empty() && !args.taps.empty())
+    problems.push_back({"--tap", "does not go with --embed; --fill or --tokens read one text"});
+  if (!args.out.empty() && args.embed.empty() && !args.out.ends_with(".safetensors"))
     problems.push_back({"-o", args.out + ": several tensors are written, as .safetensors"});
   Tap tap;
   if (!args.heads.empty())
@@ -77,6 +82,50 @@ void read_taps(const RunArgs& args, RunCall& call, std::vector<Problem>& problem
     }
     call.taps.push_back(std::move(one));
   }
+}
+
+// A text is given in one way.
+void check_texts(const RunArgs& args, RunCall& call, std::vector<Problem>& problems) {
+  const std::pair<const char*, bool> ways[] = {
+      {"--prompt", args.prompt.has_value()},       {"--chat", args.chat.has_value()},
+      {"--tokens", args.tokens.has_value()},       {"--fill", args.fill.has_value()},
+      {"--translate", args.translate.has_value()}, {"--embed", !args.embed.empty()}};
+  const char* first = nullptr;
+  for (const auto& [flag, is_given] : ways) {
+    if (!is_given) continue;
+    if (first != nullptr)
+      problems.push_back(
+          {flag, std::string("does not go with ") + first + "; the text is given in one way"});
+    first = first == nullptr ? flag : first;
+  }
+  call.has_text = first != nullptr && !args.tokens;
+  if (!args.stop.empty() && !call.has_text)
+    problems.push_back({"--stop", "needs a text: with --tokens give --stop-tokens"});
+}
+
+// "3,7" of --hide, "9.6" (layer and head) of --ablate.
+void read_changes(const RunArgs& args, RunCall& call, std::vector<Problem>& problems) {
+  if (!args.hide.empty())
+    if (const auto keys = parse_integers("--hide", args.hide, problems))
+      call.changes.push_back(HidePairs{.keys = *keys});
+  for (const std::string& text : args.ablate) {
+    const std::size_t dot = text.find('.');
+    const std::optional<index_t> layer = parse_integer(text.substr(0, dot));
+    const std::optional<index_t> head =
+        dot == std::string::npos ? std::nullopt : parse_integer(text.substr(dot + 1));
+    if (layer && head)
+      call.changes.push_back(ReplaceHead{.layer = *layer, .head = *head});
+    else
+      problems.push_back({"--ablate", text + ": LAYER.HEAD is needed, both from 0: 9.6"});
+  }
+  const bool is_looked_at = args.has_lens || !call.changes.empty();
+  if (is_looked_at && (args.fill || args.translate || !args.embed.empty()))
+    problems.push_back({args.has_lens ? "--lens" : "--hide",
+                        "shows a decoder's next token: --prompt, --chat or --tokens"});
+  if (is_looked_at && !args.taps.empty())
+    problems.push_back({"--tap",
+                        "does not go with --hide, --ablate or --lens, which read the text "
+                        "more than once"});
 }
 
 }  // namespace
@@ -105,7 +154,9 @@ RunCall read_call(const RunArgs& args, std::vector<Problem>& problems) {
       g.stop_ids.push_back(id);
   call.beams = values.whole("--beams", args.beams, 1, kMostThreads);
   call.threads = static_cast<int>(values.whole("--threads", args.threads, 0, kMostThreads));
+  check_texts(args, call, problems);
   read_taps(args, call, problems);
+  read_changes(args, call, problems);
   return call;
 }
 

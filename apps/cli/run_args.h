@@ -12,12 +12,14 @@ namespace glasshead::cli {
 
 struct RunArgs {
   std::string model;
-  std::optional<std::string> tokens;
+  std::optional<std::string> prompt, chat, tokens, fill, translate;
+  std::vector<std::string> embed, stop;
   std::string max_tokens = "128", temperature = "0", top_k = "0", top_p = "1", min_p = "0",
               repetition_penalty = "1", seed = "0", threads = "0", beams = "1";
   std::vector<std::string> stop_tokens, taps;
-  std::string heads, rows, out;
-  bool ignores_eos = false, is_json = false, is_quiet = false;
+  std::string heads, rows, out, hide;
+  std::vector<std::string> ablate;
+  bool ignores_eos = false, has_lens = false, is_json = false, is_quiet = false;
 };
 
 // The same as values; every flag that makes no sense is among the problems.
@@ -27,6 +29,8 @@ struct RunCall {
   index_t beams = 1;
   int threads = 0;
   std::vector<Tap> taps;
+  std::vector<Change> changes;
+  bool has_text = false;  // a text, for which the model's tokenizer is needed
 };
 RunCall read_call(const RunArgs& args, std::vector<Problem>& problems);
 

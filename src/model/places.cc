@@ -13,8 +13,6 @@ constexpr std::array kPoints{
     "cross.lse",  "cross.out",    "cross.projected", "ffn.norm", "ffn.inner",
     "ffn.out",    "out",          "final_norm",      "logits"};
 
-constexpr Point point_at(std::size_t n) { return static_cast<Point>(n); }
-
 bool is_cross(Point point) { return point >= Point::cross_norm && point <= Point::cross_projected; }
 bool is_norm(Point point) {
   return point == Point::self_norm || point == Point::cross_norm || point == Point::ffn_norm;

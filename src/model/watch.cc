@@ -115,8 +115,7 @@ void Taps::Impl::resolve(const Model& model, std::vector<Problem>& problems) {
       kept_there.taps.push_back(&tap);
     }
     if (!is_found)
-      problems.push_back({"taps", fmt::format("{}: this model has no such place; the names are "
-                                              "those of Model::tap_names, such as {}",
+      problems.push_back({"taps", fmt::format("{}: this model has no such place; {} is one",
                                               tap.name, places[places.size() / 2].name)});
   }
   if (!problems.empty() || !kept.empty()) return;  // taps that have been resolved stay so

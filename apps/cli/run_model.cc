@@ -1,0 +1,226 @@
+#include "cli/run_model.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/run_report.h"
+#include "glasshead/chat.h"
+
+namespace glasshead::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+const char* words_of(StopReason why) {
+  constexpr const char* kWords[] = {"its length", "an end token", "a stop text", "the reader"};
+  return kWords[static_cast<int>(why)];
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw OptionError("run", {{where, what}});
+}
+
+// Text goes out as it comes: what cannot be written ends the run.
+void stream(const std::string& text) {
+  if (!text.empty()) write_result("", text);
+}
+
+}  // namespace
+
+Run::Run(const RunArgs& args, const RunCall& call, const Context& context)
+    : args_(args),
+      call_(call),
+      start_(Clock::now()),
+      model_(Model::load(args.model)),
+      load_seconds_(seconds_since(start_)),
+      session_(model_, {}, context) {
+  check_mode();
+  if (call.has_text) words_ = Tokenizer::load(args.model);
+  if (!call.taps.empty()) taps_ = std::make_unique<Taps>(call.taps);
+  note(fmt::format("{}: {} ({}), {} parameters, read in {}", args.model, model_.family(),
+                   name(model_.kind()), model_.parameters(), duration_text(load_seconds_)));
+}
+
+// Whether the model can do what was asked for.
+void Run::check_mode() const {
+  const std::string kind = fmt::format(
+      "this model is {} {}", model_.kind() == ModelKind::decoder ? "a" : "an", name(model_.kind()));
+  const bool is_encoder = model_.kind() == ModelKind::encoder;
+  if (args_.fill && !(is_encoder && model_.has_logits()))
+    refuse("--fill", is_encoder ? "this encoder has no head that fills masks"
+                                : kind + ", and fills no masks");
+  if (!args_.embed.empty() && !is_encoder)
+    refuse("--embed", kind + "; only encoders make vectors for texts");
+  if (args_.translate && model_.kind() != ModelKind::encoder_decoder)
+    refuse("--translate", kind + "; only an encoder-decoder writes about a text");
+  if ((args_.prompt || args_.chat) && model_.kind() != ModelKind::decoder)
+    refuse(args_.prompt ? "--prompt" : "--chat",
+           kind + (is_encoder ? "; it takes --fill or --embed" : "; it takes --translate"));
+  if (model_.kind() != ModelKind::decoder && !args_.tokens && !call_.has_text)
+    refuse("--tokens",
+           std::string("missing; ") + kind + ", which needs a text: " +
+               (is_encoder ? "--fill, --embed or --tokens" : "--translate or --tokens"));
+  if ((args_.has_lens || !call_.changes.empty()) && model_.kind() != ModelKind::decoder)
+    refuse(args_.has_lens ? "--lens" : "--hide", kind + "; a decoder's next token is shown");
+  if (call_.beams > 1 && model_.kind() != ModelKind::encoder_decoder)
+    refuse("--beams", kind + "; beams go with --translate");
+}
+
+void Run::run() {
+  if (!args_.embed.empty()) {
+    embed();
+  } else if (args_.fill) {
+    fill();
+  } else if (model_.kind() == ModelKind::encoder) {
+    best_at_each_place();
+  } else if (args_.has_lens) {
+    lens(prompt());
+  } else if (!call_.changes.empty()) {
+    effect(prompt());
+  } else if (model_.kind() == ModelKind::decoder) {
+    write_from(0, prompt());
+  } else {
+    const index_t sequence =
+        session_.read(args_.translate ? encode(*args_.translate) : call_.ids, taps_.get());
+    if (call_.beams > 1)
+      beams(sequence);
+    else
+      write_from(sequence, {model_.decoder_start()});
+  }
+  write_taps();
+}
+
+void Run::note(const std::string& text) const {
+  if (!args_.is_quiet) std::fputs((text + "\n").c_str(), stderr);
+}
+
+std::vector<index_t> Run::encode(const std::string& text, bool adds_special) const {
+  return words_->encode(text, adds_special).ids;
+}
+
+std::string Run::word(index_t id) const { return words_ ? words_->token(id) : std::to_string(id); }
+
+// What the text begins with: what was given, else the token that texts of this
+// model begin with.
+std::vector<index_t> Run::prompt() const {
+  if (args_.prompt) {
+    std::vector<index_t> ids = encode(*args_.prompt);
+    if (!ids.empty()) return ids;
+  }
+  if (args_.chat)
+    return encode(chat_prompt(words_->chat_template(), {{ChatRole::user, *args_.chat}}));
+  if (args_.tokens) return call_.ids;
+  if (!model_.bos())
+    refuse("--tokens",
+           "missing; this model's texts begin with no token of "
+           "their own, so at least "
+           "one is needed");
+  return {*model_.bos()};
+}
+
+void Run::write_from(index_t sequence, const std::vector<index_t>& ids) {
+  GenerateOptions options = call_.generate;
+  options.sequence = sequence;
+  options.taps = taps_.get();
+  options.stop = args_.stop;
+  if (words_) {
+    options.text_of = [this](index_t id) { return words_->bytes_of(id); };
+    if (words_->eos()) options.stop_ids.push_back(*words_->eos());
+    if (!options.stops_at_eos) options.stop_ids = call_.generate.stop_ids;
+  }
+  std::optional<Utf8Stream> letters;
+  if (words_) letters.emplace(*words_);
+  std::string text;
+  index_t count = 0;
+  const Clock::time_point begin = Clock::now();
+  double first = 0;
+  options.on_token = [&](index_t id) {
+    if (count == 0) first = seconds_since(begin);
+    const std::string more =
+        letters ? letters->push(id) : (count > 0 ? " " : "") + std::to_string(id);
+    if (!args_.is_json) stream(more);
+    text += more;
+    ++count;
+    return true;
+  };
+  const Generation made = generate(session_, ids, options);
+  const double total = seconds_since(begin);
+  if (count == 0) first = total;
+  const std::string rest = letters ? letters->finish() : "";
+  text += rest;
+  if (!args_.is_json) stream(rest + "\n");
+  note(fmt::format("prompt: {}", rate_text(static_cast<index_t>(ids.size()), first)));
+  if (count > 1) note(fmt::format("text: {}", rate_text(count - 1, total - first)));
+  note(fmt::format("ended by {}", words_of(made.why)));
+  if (!args_.is_json) return;
+  Json json{{"model", args_.model},
+            {"kind", name(model_.kind())},
+            {"prompt", {{"ids", ids}}},
+            {"ids", made.ids}};
+  if (words_) json["text"] = text;
+  json["stop"] = name(made.why);
+  json["seconds"] = {{"load", load_seconds_}, {"prompt", first}, {"text", total - first}};
+  print(json);
+}
+
+void Run::beams(index_t sequence) {
+  const std::vector<Beam> found = beam_search(
+      session_, {model_.decoder_start()},
+      {.beams = call_.beams, .max_tokens = call_.generate.max_tokens, .sequence = sequence});
+  Json json = Json::array();
+  std::string lines;
+  for (const Beam& beam : found) {
+    std::string text;
+    for (const index_t id : beam.ids)
+      if (!words_) text += (text.empty() ? "" : " ") + std::to_string(id);
+    if (words_) text = words_->decode(beam.ids);
+    Json one{{"ids", beam.ids},
+             {"log_probability", beam.log_probability},
+             {"finished", beam.is_finished}};
+    if (words_) one["text"] = text;
+    json.push_back(std::move(one));
+    lines += text + "\n";
+  }
+  if (args_.is_json)
+    print({{"model", args_.model}, {"kind", name(model_.kind())}, {"beams", json}});
+  else
+    write_result("", lines);
+}
+
+// An encoder given ids: at each place the token that it finds most probable
+// there.
+void Run::best_at_each_place() {
+  const Clock::time_point begin = Clock::now();
+  const View<const float, 2> rows = session_.encode({{.ids = call_.ids}}, taps_.get());
+  std::vector<index_t> best;
+  if (model_.has_logits()) {
+    const View<const float, 2> logits = session_.logits(rows);
+    for (index_t i = 0; i < logits.shape[0]; ++i)
+      best.push_back(sample({logits.data + i * logits.strides[0], {logits.shape[1]}}, {}, {}, 0));
+  }
+  note(fmt::format("text: {}", rate_text(rows.shape[0], seconds_since(begin))));
+  if (args_.is_json) {
+    print({{"model", args_.model},
+           {"kind", name(model_.kind())},
+           {"prompt", {{"ids", call_.ids}}},
+           {"ids", best}});
+    return;
+  }
+  std::string text;
+  for (const index_t id : best) text += (text.empty() ? "" : " ") + std::to_string(id);
+  if (!text.empty()) write_result("", text + "\n");
+}
+
+void Run::write_taps() const {
+  if (taps_ == nullptr) return;
+  const NamedTensors results = taps_->results();
+  write_for("run", "-o", [&] { write_safetensors(args_.out, results); });
+  note(fmt::format("{}: {} {}", args_.out, results.size(),
+                   results.size() == 1 ? "tensor" : "tensors"));
+}
+
+}  // namespace glasshead::cli
