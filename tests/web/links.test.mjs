@@ -128,6 +128,13 @@ test('what is too long for a link is said to be, and stays on the page', async (
   assert.match(await page.locator(id('doctor-kept')).textContent(), /pasted out: too long for a link/);
   assert.ok(page.url().endsWith('#/doctor?v=1&case=three-tokens-causal&needs=pasted+out&scale=0.5&later=1'), page.url());
   assert.equal(await page.locator(id('remove-pasted out')).count(), 1);
+  // Opened again, the link asks for it.
+  await page.reload();
+  await settled(page);
+  assert.match(await page.locator(id('doctor-needs')).textContent(), /pasted out/);
+  await paste(page, '1 2; 3 4; 5 6', 'out');
+  assert.equal(await page.locator(id('doctor-needs')).count(), 0);
+  assert.ok(page.url().endsWith('#/doctor?v=1&case=three-tokens-causal&pasted.out=1+2;+3+4;+5+6&scale=0.5&later=1'), page.url());
 });
 
 test('a mangled link to the doctor gives a banner, and what is right of it', async () => {

@@ -222,6 +222,7 @@ export async function addFiles(files: readonly File[]): Promise<void> {
 export async function addText(text: string, role: string): Promise<void> {
   const name = pastedName(role);
   items.value = [...items.value.filter((item) => item.name !== name), {id: nextId++, name, size: text.length, text}];
+  needs.value = needs.value.filter((needed) => needed !== name);
   busy.value = 'reading';
   await readAll();
   busy.value = '';
