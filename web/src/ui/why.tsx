@@ -4,6 +4,7 @@ import {computed} from '@preact/signals';
 import {useEffect} from 'preact/hooks';
 
 import type {Derived, Explained} from '../answers';
+import {larger} from '../everything';
 import {placeOfSel} from '../ids';
 import {askEngine, caseName, history, origin, outcome, pin, shown, traced, unpin} from '../store';
 import {Formula, wantMath} from './formula';
@@ -95,7 +96,7 @@ export function WhyPanel() {
     <section class="panel why" aria-labelledby="why-title">
       <h2 id="why-title">Why?</h2>
       <Pinned />
-      {!now?.line && !derived && <p class="soft">Choose a computed number: how it is made stands here.</p>}
+      {!now?.line && !derived && <p class="soft">{now && !larger.value ? 'What explains it is being fetched …' : 'Choose a computed number: how it is made stands here.'}</p>}
       {derived && (
         <>
           {shown.value.pin === undefined && <p class="soft">Enter or a click pins it: what it came from stays outlined.</p>}
