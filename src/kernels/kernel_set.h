@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "kernels/backward_kernels.h"
+#include "kernels/layer_kernels.h"
 #include "kernels/linear_kernels.h"
 #include "kernels/row_kernels.h"
 
@@ -169,7 +170,8 @@ struct KernelSet {
                                 // with null
   Kernels<float> f32;
   Kernels<double> f64;
-  LinearKernels linear = {};  // of layers' weights, in f32
+  LinearKernels linear = {};  // of a model's layers, in f32
+  LayerKernels layers = {};
 };
 
 }  // namespace glasshead

@@ -88,6 +88,7 @@ KernelSet filled(const KernelSet& set) {
     fill(whole.linear.row, other->linear.row);
     fill(whole.linear.unpack, other->linear.unpack);
     fill(whole.linear.tile, other->linear.tile);
+    fill(whole.layers.bend, other->layers.bend);
     next = other->fallback;
   }
   return whole;

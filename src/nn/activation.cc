@@ -34,6 +34,8 @@ double silu(double x, double alpha) {
   return x * (e / (1 + e));
 }
 
+double quick_gelu(double x) { return silu(x, 1.702); }
+
 double activate(Activation activation, double x) {
   switch (activation) {
     case Activation::relu:
@@ -44,6 +46,10 @@ double activate(Activation activation, double x) {
       return gelu_tanh(x);
     case Activation::silu:
       return silu(x);
+    case Activation::quick_gelu:
+      return quick_gelu(x);
+    case Activation::tanh:
+      return math::tanh(x);
     case Activation::none:
       break;
   }
@@ -60,6 +66,10 @@ const char* name(Activation activation) {
       return "gelu_tanh";
     case Activation::silu:
       return "silu";
+    case Activation::quick_gelu:
+      return "quick_gelu";
+    case Activation::tanh:
+      return "tanh";
     case Activation::none:
       break;
   }

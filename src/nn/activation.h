@@ -3,7 +3,7 @@
 
 namespace glasshead::nn {
 
-enum class Activation { none, relu, gelu, gelu_tanh, silu };
+enum class Activation { none, relu, gelu, gelu_tanh, silu, quick_gelu, tanh };
 
 double relu(double x);  // max(x, 0); NaN stays NaN
 // x·Phi(x) = x/2·(1 + erf(x/sqrt 2)) (Hendrycks, Gimpel 2016). Far on the negative side 1 + erf
@@ -14,6 +14,8 @@ double gelu_tanh(double x);
 // x·sigmoid(alpha·x) = x/(1 + exp(-alpha·x)); alpha 1: SiLU, any: Swish (Ramachandran, Zoph, Le
 // 2017). Accurate to a few ulp on both sides; silu(-inf) = -0.
 double silu(double x, double alpha = 1);
+// x·sigmoid(1.702·x), the first source's other approximation: silu(x, 1.702).
+double quick_gelu(double x);
 
 double activate(Activation activation, double x);
 const char* name(Activation activation);  // "relu", "gelu", ...

@@ -71,7 +71,7 @@ std::vector<Region> provenance(const Trace& trace, const std::string& tap, index
     from.add(0, row, -1);
     from.add(1, column, -1);
   } else if (is_one_of(op, {"scaled", "capped", "biased", "masked", "relu", "gelu", "gelu_tanh",
-                            "silu", "dropped"})) {
+                            "silu", "quick_gelu", "tanh", "dropped"})) {
     from.add(0, row, column);
   } else if (op == "exp" || op == "weights") {
     from.add(0, row, -1);

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel_set.h"
+#include "kernels/layer.inl.h"
 #include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 
@@ -96,6 +97,7 @@ struct F32 {
   static Word both(Word a, std::uint32_t mask) {
     return {_mm256_and_si256(a.x, _mm256_set1_epi32(static_cast<int>(mask)))};
   }
+  static Word both(Word a, Word b) { return {_mm256_and_si256(a.x, b.x)}; }
   static Word either(Word a, Word b) { return {_mm256_or_si256(a.x, b.x)}; }
   template <int N>
   static Word moved(Word a) {
@@ -203,6 +205,7 @@ const KernelSet kernel_set_avx2{"avx2",
                                 kFeatures,
                                 panel_kernels<Panel<F32>>(),
                                 panel_kernels<Panel<F64>>(),
-                                linear_kernels<F32, Tile>()};
+                                linear_kernels<F32, Tile>(),
+                                layer_kernels<F32>()};
 
 }  // namespace glasshead

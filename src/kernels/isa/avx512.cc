@@ -11,6 +11,7 @@
 #pragma GCC diagnostic pop
 
 #include "kernels/kernel_set.h"
+#include "kernels/layer.inl.h"
 #include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 
@@ -114,6 +115,7 @@ struct F32 {
   static Word both(Word a, std::uint32_t mask) {
     return {_mm512_and_si512(a.x, _mm512_set1_epi32(static_cast<int>(mask)))};
   }
+  static Word both(Word a, Word b) { return {_mm512_and_si512(a.x, b.x)}; }
   static Word either(Word a, Word b) { return {_mm512_or_si512(a.x, b.x)}; }
   template <int N>
   static Word moved(Word a) {
@@ -226,6 +228,7 @@ const KernelSet kernel_set_avx512{"avx512",
                                   kFeatures,
                                   panel_kernels<Panel<F32>>(),
                                   panel_kernels<Panel<F64>>(),
-                                  linear_kernels<F32, Tile>()};
+                                  linear_kernels<F32, Tile>(),
+                                  layer_kernels<F32>()};
 
 }  // namespace glasshead

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/kernel_set.h"
+#include "kernels/layer.inl.h"
 #include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 
@@ -81,6 +82,7 @@ struct F32 {
   };
   static Word load_word(const std::uint32_t* from) { return {vld1q_u32(from)}; }
   static Word both(Word a, std::uint32_t mask) { return {vandq_u32(a.x, vdupq_n_u32(mask))}; }
+  static Word both(Word a, Word b) { return {vandq_u32(a.x, b.x)}; }
   static Word either(Word a, Word b) { return {vorrq_u32(a.x, b.x)}; }
   template <int N>
   static Word moved(Word a) {
@@ -175,6 +177,7 @@ const KernelSet kernel_set_neon{"neon",
                                 kFeatures,
                                 panel_kernels<Panel<F32>>(),
                                 panel_kernels<Panel<F64>>(),
-                                linear_kernels<F32, Tile>()};
+                                linear_kernels<F32, Tile>(),
+                                layer_kernels<F32>()};
 
 }  // namespace glasshead

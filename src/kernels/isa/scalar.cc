@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/kernel_set.h"
+#include "kernels/layer.inl.h"
 #include "kernels/linear.inl.h"
 #include "kernels/panel.inl.h"
 #include "kernels/scalar.inl.h"
@@ -36,6 +37,7 @@ const KernelSet kernel_set_scalar{"scalar",
                                   kFeatures,
                                   panel_kernels<Panel<F32>>(),
                                   panel_kernels<Panel<Scalar<double, std::uint64_t>>>(),
-                                  linear_kernels<F32, Tile>()};
+                                  linear_kernels<F32, Tile>(),
+                                  layer_kernels<F32>()};
 
 }  // namespace glasshead
