@@ -2,7 +2,7 @@
 // panel.inl.h lists it has a register Word of W unsigned 32-bit numbers:
 //
 //   load_word(from)           from memory aligned to the vector
-//   both(a, mask)             a & mask
+//   both(a, b)                a & b, or with a mask for every lane
 //   either(a, b)              a | b
 //   moved<n>(a)               a << n, or a >> -n
 //   whole(a)                  a as a float; the numbers are below 2^24
@@ -25,7 +25,7 @@ struct MultiplyRow {
   V acc[C];
   V xe;
   [[gnu::always_inline]] inline void at(index_t e) { xe = V::set1(x[e]); }
-  [[gnu::always_inline]] inline void take(int c, V w) { acc[c] = V::accumulate(w, xe, acc[c]); }
+  [[gnu::always_inline]] inline void take(int c, V w) { acc[c] = V::fma(w, xe, acc[c]); }
 };
 template <class V>
 struct KeepTile {
@@ -38,11 +38,10 @@ struct KeepTile {
 // --- elements ---
 
 template <class V, int C, class E, class Use>
-[[gnu::always_inline]] inline void walk_elements(const E* w, index_t first, index_t depth,
-                                                 Use& use) {
-  for (index_t e = 0; e < depth; ++e) {
+[[gnu::always_inline]] inline void walk_elements(const E* w, index_t depth, Use& use) {
+  for (index_t e = 0; e < depth; ++e, w += kGroup) {
     use.at(e);
-    for (int c = 0; c < C; ++c) use.take(c, load_wide<V>(w + (first + e) * kGroup + c * V::W));
+    for (int c = 0; c < C; ++c) use.take(c, load_wide<V>(w + c * V::W));
   }
 }
 
@@ -104,148 +103,219 @@ template <class V, int C, WeightForm kForm>
   }
 }
 
-// Eight elements of which four bits are all: masked where they stand, which multiplies them by
-// 16^k, and multiplied by the scale over 16^k. scale[k][c].
-template <class V, int C, class Use>
-[[gnu::always_inline]] inline void use_nibbles(const std::uint32_t* low, index_t e,
-                                               const V (&scale)[4][C], const V (&offset)[C],
-                                               Use& use) {
-  typename V::Word word[C];
-  for (int c = 0; c < C; ++c) word[c] = V::load_word(low + c * V::W);
-  for (int half = 0; half < 2; ++half) {
-    for (int k = 0; k < 4; ++k) {
-      use.at(e + 4 * half + k);
-      for (int c = 0; c < C; ++c) {
-        const V q = V::whole(V::both(word[c], 0xFU << (4 * k)));
-        use.take(c, V::fma(q, scale[k][c], offset[c]));
-      }
-    }
-    if (half == 0)
-      for (int c = 0; c < C; ++c) word[c] = V::template moved<-16>(word[c]);
-  }
+// Pointers that the compiler takes for new ones: what they point to is then loaded where it is
+// used. A mask that it keeps in a register for a whole block drives sums out of theirs.
+template <class T>
+[[gnu::always_inline]] inline const T* anew(const T* from) {
+  __asm__("" : "+r"(from));
+  return from;
 }
 
-template <class V, int C, WeightForm kForm, class Use>
-[[gnu::always_inline]] inline void use_low(const unsigned char* block, const unsigned char* sub,
-                                           index_t lane, index_t e, Use& use) {
-  using F = Form<kForm>;
-  Line<V, C> line;
-  line_of<V, C, kForm>(block, sub, lane, 0, line);
-  V scale[4][C];
-  for (int k = 0; k < 4; ++k)
+// mask[k]: the bits of nibble k, for every lane.
+struct NibbleMasks {
+  alignas(64) std::uint32_t mask[7][kGroup];
+};
+constexpr NibbleMasks nibble_masks() {
+  NibbleMasks masks{};
+  for (int k = 0; k < 7; ++k)
+    for (std::uint32_t& lane : masks.mask[k]) lane = 0xFU << (4 * k);
+  return masks;
+}
+constexpr NibbleMasks kNibbles = nibble_masks();
+
+// Each of these three reads a sub-block of 32 elements of C vectors of outputs: `begin`, then eight
+// elements at a time.
+
+template <class V, int C>
+struct Bytes {
+  V scale[C];
+  const Int8* q;
+
+  [[gnu::always_inline]] inline void begin(const unsigned char* block, const unsigned char* sub,
+                                           index_t lane) {
     for (int c = 0; c < C; ++c)
-      scale[k][c] =
-          V::mul(line.scale[c], V::set1(1.0F / static_cast<float>(std::uint32_t{1} << (4 * k))));
-  const auto* low = reinterpret_cast<const std::uint32_t*>(sub + F::kScales) + lane;
-  for (int n = 0; n < 4; ++n)
-    use_nibbles<V, C>(low + n * kGroup, e + 8 * n, scale, line.offset, use);
-}
-
-// The bits above the low four of elements 8n, 8n + 2, ... (odd: 8n + 1, ...), each four above the
-// beginning of its byte.
-template <class V, int kHigh, int kPlace>
-[[gnu::always_inline]] inline typename V::Word high_bits(const std::uint32_t* high) {
-  if constexpr (kHigh == 1)
-    return V::both(V::template moved<4 - kPlace>(V::load_word(high)), 0x10101010U);
-  else
-    return V::both(
-        V::template moved<4 - 2 * (kPlace % 4)>(V::load_word(high + kPlace / 4 * kGroup)),
-        0x30303030U);
-}
-
-// Eight elements of five or six bits, brought into bytes: `even` holds elements 0, 2, 4, 6.
-template <class V, int C, int kHigh, int kEight, class Use>
-[[gnu::always_inline]] inline void use_eight(const std::uint32_t* low, const std::uint32_t* high,
-                                             index_t e, const V (&scale)[3][C],
-                                             const V (&offset)[C], Use& use) {
-  typename V::Word bytes[2][C];
-  for (int c = 0; c < C; ++c) {
-    const typename V::Word word = V::load_word(low + kEight * kGroup + c * V::W);
-    const std::uint32_t* const above = high + c * V::W;
-    bytes[0][c] = V::either(V::both(word, 0x0F0F0F0FU), high_bits<V, kHigh, 2 * kEight>(above));
-    bytes[1][c] = V::either(V::both(V::template moved<-4>(word), 0x0F0F0F0FU),
-                            high_bits<V, kHigh, 2 * kEight + 1>(above));
+      scale[c] = load_wide<V>(reinterpret_cast<const F16*>(block) + lane + c * V::W);
+    q = reinterpret_cast<const Int8*>(sub) + lane;
   }
-  for (int n = 0; n < 8; ++n) {
-    use.at(e + n);
-    for (int c = 0; c < C; ++c) {
-      const typename V::Word from = bytes[n % 2][c];
-      const int byte = n / 2;
-      const V q = byte == 3 ? V::whole(V::template moved<-24>(from))
-                            : V::whole(V::both(from, 0xFFU << (8 * byte)));
-      use.take(c, V::fma(q, scale[byte == 3 ? 0 : byte][c], offset[c]));
+  template <int kEight, class Use>
+  [[gnu::always_inline]] inline void eight(index_t e, Use& use) {
+    for (int k = 0; k < 8; ++k) {
+      use.at(e + k);
+      for (int c = 0; c < C; ++c)
+        use.take(c, V::mul(load_wide<V>(q + (8 * kEight + k) * kGroup + c * V::W), scale[c]));
     }
   }
-}
+};
 
-template <class V, int C, WeightForm kForm, class Use>
-[[gnu::always_inline]] inline void use_high(const unsigned char* block, const unsigned char* sub,
-                                            index_t lane, index_t e, Use& use) {
+// Four-bit elements are masked where they stand, which multiplies element k of eight by 16^k, and
+// multiplied by the scale over 16^k. The last of eight is moved down, for the others' sign.
+template <class V, int C, WeightForm kForm>
+struct Nibbles {
+  alignas(64) float scale[7 * C * V::W], offset[C * V::W];
+  const std::uint32_t* low;
+
+  [[gnu::always_inline]] inline void begin(const unsigned char* block, const unsigned char* sub,
+                                           index_t lane) {
+    Line<V, C> line;
+    line_of<V, C, kForm>(block, sub, lane, 0, line);
+    for (int c = 0; c < C; ++c) {
+      V::store(offset + c * V::W, line.offset[c]);
+      for (int k = 0; k < 7; ++k)
+        V::store(scale + (k * C + c) * V::W,
+                 V::mul(line.scale[c], V::set1(1.0F / static_cast<float>(1 << (4 * k)))));
+    }
+    low = reinterpret_cast<const std::uint32_t*>(sub + Form<kForm>::kScales) + lane;
+  }
+  template <int kEight, class Use>
+  [[gnu::always_inline]] inline void eight(index_t e, Use& use) {
+    typename V::Word word[C];
+    V least[C];
+    for (int c = 0; c < C; ++c) {
+      word[c] = V::load_word(low + kEight * kGroup + c * V::W);
+      least[c] = V::load(anew(offset) + c * V::W);
+    }
+    one<0>(word, least, e, use);
+    one<1>(word, least, e, use);
+    one<2>(word, least, e, use);
+    one<3>(word, least, e, use);
+    one<4>(word, least, e, use);
+    one<5>(word, least, e, use);
+    one<6>(word, least, e, use);
+    one<7>(word, least, e, use);
+  }
+  template <int k, class Use>
+  [[gnu::always_inline]] inline void one(const typename V::Word (&word)[C], const V (&least)[C],
+                                         index_t e, Use& use) {
+    const float* const factor = anew(scale) + k % 7 * C * V::W;
+    use.at(e + k);
+    if constexpr (k == 7) {
+      for (int c = 0; c < C; ++c)
+        use.take(c, V::fma(V::whole(V::template moved<-28>(word[c])), V::load(factor + c * V::W),
+                           least[c]));
+    } else {
+      const typename V::Word mask = V::load_word(anew(kNibbles.mask[k]));
+      for (int c = 0; c < C; ++c)
+        use.take(c, V::fma(V::whole(V::both(word[c], mask)), V::load(factor + c * V::W), least[c]));
+    }
+  }
+};
+
+// Elements of five or six bits are brought into bytes: two words of four elements each.
+template <class V, int C, WeightForm kForm>
+struct Wider {
   using F = Form<kForm>;
-  const auto* high = reinterpret_cast<const std::uint32_t*>(sub + F::kScales) + lane;
-  const auto* low = reinterpret_cast<const std::uint32_t*>(sub + F::kScales + F::kHighBytes) + lane;
-  Line<V, C> line;
-  V scale[3][C];
-  const auto prepare = [&](int half) __attribute__((always_inline)) {
+  using Word = typename V::Word;
+  const unsigned char *block, *sub;
+  index_t lane;
+  V scale[3][C], offset[C];
+
+  [[gnu::always_inline]] inline void begin(const unsigned char* the_block,
+                                           const unsigned char* the_sub, index_t the_lane) {
+    block = the_block;
+    sub = the_sub;
+    lane = the_lane;
+    prepare(0);
+  }
+  [[gnu::always_inline]] inline void prepare(int half) {
+    Line<V, C> line;
     line_of<V, C, kForm>(block, sub, lane, half, line);
     for (int c = 0; c < C; ++c) {
       scale[0][c] = line.scale[c];
       scale[1][c] = V::mul(line.scale[c], V::set1(0x1p-8F));
       scale[2][c] = V::mul(line.scale[c], V::set1(0x1p-16F));
+      offset[c] = line.offset[c];
     }
-  };
-  prepare(0);
-  use_eight<V, C, F::kHigh, 0>(low, high, e, scale, line.offset, use);
-  use_eight<V, C, F::kHigh, 1>(low, high, e + 8, scale, line.offset, use);
-  if constexpr (kForm == WeightForm::q6_k) prepare(1);
-  use_eight<V, C, F::kHigh, 2>(low, high, e + 16, scale, line.offset, use);
-  use_eight<V, C, F::kHigh, 3>(low, high, e + 24, scale, line.offset, use);
-}
-
-template <class V, int C, class Use>
-[[gnu::always_inline]] inline void use_bytes(const unsigned char* block, index_t lane, index_t e,
-                                             Use& use) {
-  const auto* d = reinterpret_cast<const F16*>(block) + lane;
-  const auto* q = reinterpret_cast<const Int8*>(block + Form<WeightForm::q8_0>::kHead) + lane;
-  V scale[C];
-  for (int c = 0; c < C; ++c) scale[c] = load_wide<V>(d + c * V::W);
-  for (int n = 0; n < 32; ++n) {
-    use.at(e + n);
-    for (int c = 0; c < C; ++c)
-      use.take(c, V::mul(load_wide<V>(q + n * kGroup + c * V::W), scale[c]));
   }
-}
+  // The bits above the low four of elements 0, 2, 4, 6 of an eight (an odd place: 1, 3, 5, 7), each
+  // four bits above the beginning of its byte.
+  template <int kPlace>
+  [[gnu::always_inline]] static inline Word high_bits(const std::uint32_t* high) {
+    if constexpr (F::kHigh == 1)
+      return V::both(V::template moved<4 - kPlace>(V::load_word(high)), 0x10101010U);
+    else
+      return V::both(
+          V::template moved<4 - 2 * (kPlace % 4)>(V::load_word(high + kPlace / 4 * kGroup)),
+          0x30303030U);
+  }
+  template <int kEight, class Use>
+  [[gnu::always_inline]] inline void eight(index_t e, Use& use) {
+    if constexpr (kForm == WeightForm::q6_k && kEight == 2) prepare(1);
+    const auto* high = reinterpret_cast<const std::uint32_t*>(sub + F::kScales) + lane;
+    const std::uint32_t* const low = high + (F::kHigh + kEight) * kGroup;
+    Word bytes[2][C];
+    for (int c = 0; c < C; ++c, high += V::W) {
+      const Word word = V::load_word(low + c * V::W);
+      bytes[0][c] = V::either(V::both(word, 0x0F0F0F0FU), high_bits<2 * kEight>(high));
+      bytes[1][c] = V::either(V::both(V::template moved<-4>(word), 0x0F0F0F0FU),
+                              high_bits<2 * kEight + 1>(high));
+    }
+    for (int n = 0; n < 8; ++n) {
+      use.at(e + n);
+      const int byte = n / 2;
+      for (int c = 0; c < C; ++c) {
+        const V q = byte == 3 ? V::whole(V::template moved<-24>(bytes[n % 2][c]))
+                              : V::whole(V::both(bytes[n % 2][c], 0xFFU << (8 * byte)));
+        use.take(c, V::fma(q, scale[byte % 3][c], offset[c]));
+      }
+    }
+  }
+};
+
+template <class V, int C, WeightForm kForm>
+struct SubBlock : Wider<V, C, kForm> {};
+template <class V, int C>
+struct SubBlock<V, C, WeightForm::q8_0> : Bytes<V, C> {};
+template <class V, int C>
+struct SubBlock<V, C, WeightForm::q4_0> : Nibbles<V, C, WeightForm::q4_0> {};
+template <class V, int C>
+struct SubBlock<V, C, WeightForm::q4_1> : Nibbles<V, C, WeightForm::q4_1> {};
+template <class V, int C>
+struct SubBlock<V, C, WeightForm::q4_k> : Nibbles<V, C, WeightForm::q4_k> {};
+
+// How far ahead of what is computed weights are asked for: a sub-block takes longer to compute than
+// to read, and while it fills the processor's window nothing after it is read. 8 to 15 % of a row's
+// time (Zen 3, one thread, weights in memory); 1 to 4 KB are alike.
+constexpr index_t kWeightsAhead = 2048;
 
 template <class V, int C, WeightForm kForm, class Use>
-[[gnu::always_inline]] inline void walk_blocks(const void* weights, index_t lane, index_t first,
+[[gnu::always_inline]] inline void walk_blocks(const unsigned char* block, index_t lane,
                                                index_t depth, Use& use) {
   using F = Form<kForm>;
-  const auto* block = static_cast<const unsigned char*>(weights) + first / F::kElements * F::kBytes;
   for (index_t e = 0; e < depth; block += F::kBytes) {
     const unsigned char* sub = block + F::kHead;
     for (index_t n = 0; n < F::kSubBlocks; ++n, e += 32, sub += F::kSubBytes) {
-      if constexpr (kForm == WeightForm::q8_0)
-        use_bytes<V, C>(block, lane, e, use);
-      else if constexpr (F::kHigh == 0)
-        use_low<V, C, kForm>(block, sub, lane, e, use);
-      else
-        use_high<V, C, kForm>(block, sub, lane, e, use);
+      constexpr index_t kNext = F::kSubBlocks == 1 ? F::kBytes : F::kSubBytes;
+      for (index_t line = 0; line < kNext; line += 64)
+        __builtin_prefetch(sub + kWeightsAhead + line);
+      SubBlock<V, C, kForm> part;
+      part.begin(block, sub, lane);
+      part.template eight<0>(e, use);
+      part.template eight<1>(e + 8, use);
+      part.template eight<2>(e + 16, use);
+      part.template eight<3>(e + 24, use);
     }
   }
 }
 
 // --- kernels ---
 
+// C vectors from output `lane` of a group on, elements from `first`.
 template <class V, int C, WeightForm kForm, class Use>
-void walk_of(const void* weights, index_t lane, index_t first, index_t depth, Use& use) noexcept {
-  if constexpr (kForm == WeightForm::f32)
-    walk_elements<V, C>(static_cast<const float*>(weights) + lane, first, depth, use);
-  else if constexpr (kForm == WeightForm::bf16)
-    walk_elements<V, C>(static_cast<const Bf16*>(weights) + lane, first, depth, use);
-  else if constexpr (kForm == WeightForm::f16)
-    walk_elements<V, C>(static_cast<const F16*>(weights) + lane, first, depth, use);
-  else
-    walk_blocks<V, C, kForm>(weights, lane, first, depth, use);
+void walk_of(const void* weights, index_t lane, index_t first, index_t depth, Use& given) noexcept {
+  Use use = given;  // in registers
+  if constexpr (kForm == WeightForm::f32) {
+    walk_elements<V, C>(static_cast<const float*>(weights) + first * kGroup + lane, depth, use);
+  } else if constexpr (kForm == WeightForm::bf16) {
+    walk_elements<V, C>(static_cast<const Bf16*>(weights) + first * kGroup + lane, depth, use);
+  } else if constexpr (kForm == WeightForm::f16) {
+    walk_elements<V, C>(static_cast<const F16*>(weights) + first * kGroup + lane, depth, use);
+  } else {
+    using F = Form<kForm>;
+    const auto* const block =
+        static_cast<const unsigned char*>(weights) + first / F::kElements * F::kBytes;
+    walk_blocks<V, C, kForm>(block, lane, depth, use);
+  }
+  given = use;
 }
 
 template <class V, int C, class Use>
@@ -272,7 +342,9 @@ void walk(WeightForm form, const void* weights, index_t lane, index_t first, ind
 
 // Vectors of outputs of one row at a time: as many chains as hide a multiply-add's latency.
 template <class V>
-constexpr int kRowVectors = kGroup / V::W < 4 ? kGroup / V::W : 4;
+constexpr int kRowVectors = V::W == 1           ? 1
+                            : kGroup / V::W < 4 ? kGroup / V::W
+                                                : 4;
 
 template <class V, int C>
 [[gnu::always_inline]] inline void put_outputs(const V (&sums)[C], const float* bias, index_t count,
@@ -294,6 +366,7 @@ void linear_row(const glasshead::LinearRowArgs& args) noexcept {
   for (index_t lane = 0; lane < args.count; lane += C * V::W) {
     MultiplyRow<V, C> use;
     use.x = args.x;
+    use.xe = V::set1(0);
     for (V& a : use.acc) a = V::set1(0);
     walk<V, C>(args.form, args.weights, lane, 0, args.in, use);
     put_outputs<V, C>(use.acc, args.bias + lane, args.count - lane, args.y + lane);
@@ -315,29 +388,46 @@ struct GroupPanel {
   static constexpr int kVectors = static_cast<int>(kGroup) / V::W;
 };
 
+// R rows from r0 on, C vectors of outputs at a time.
+template <class V, int R, int C>
+void tile_strip(const glasshead::LinearTileArgs& args, index_t r0, index_t lane) noexcept {
+  Strip<GroupPanel<V>, R, C, Walk::along> strip(args.x + r0 * args.x_stride, args.x_stride, 1,
+                                                args.tile + lane);
+  float* const sums = args.sums + r0 * kGroup + lane;
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < C; ++c)
+      strip.acc[r][c] = args.is_first ? V::set1(0) : V::load(sums + r * kGroup + c * V::W);
+  strip.run(args.depth);
+  for (int r = 0; r < R; ++r) {
+    if (args.is_last)
+      put_outputs<V, C>(strip.acc[r], args.bias + lane, args.count - lane,
+                        args.y + (r0 + r) * args.y_stride + lane);
+    else
+      for (int c = 0; c < C; ++c) V::store(sums + r * kGroup + c * V::W, strip.acc[r][c]);
+  }
+}
+
+// The rows from r0 on, fewer than R: one strip of their number; of two rows and of one wider ones,
+// for chains that do not wait for each other.
+template <class V, class L, int R>
+[[gnu::always_inline]] inline void last_rows(const glasshead::LinearTileArgs& args, index_t r0) {
+  if constexpr (R > 1) {
+    if (args.rows - r0 < R - 1) return last_rows<V, L, R - 1>(args, r0);
+    constexpr int kVectors = static_cast<int>(kGroup) / V::W;
+    constexpr int kWide = 2 * L::kVectors < kVectors ? 2 * L::kVectors : kVectors;
+    constexpr int C = R - 1 <= 2 ? kWide : L::kVectors;
+    for (index_t lane = 0; lane < args.count; lane += C * V::W)
+      tile_strip<V, R - 1, C>(args, r0, lane);
+  }
+}
+
 template <class V, class L>
 void linear_tile(const glasshead::LinearTileArgs& args) noexcept {
-  constexpr int C = L::kVectors;
-  for (index_t lane = 0; lane < args.count; lane += C * V::W) {
-    const auto add_strip = [&]<int R>(index_t r0) {
-      Strip<GroupPanel<V>, R, C, Walk::along> strip(args.x + r0 * args.x_stride, args.x_stride, 1,
-                                                    args.tile + lane);
-      float* const sums = args.sums + r0 * kGroup + lane;
-      for (int r = 0; r < R; ++r)
-        for (int c = 0; c < C; ++c)
-          strip.acc[r][c] = args.is_first ? V::set1(0) : V::load(sums + r * kGroup + c * V::W);
-      strip.run(args.depth);
-      if (args.is_last) {
-        for (int r = 0; r < R; ++r)
-          put_outputs<V, C>(strip.acc[r], args.bias + lane, args.count - lane,
-                            args.y + (r0 + r) * args.y_stride + lane);
-      } else {
-        for (int r = 0; r < R; ++r)
-          for (int c = 0; c < C; ++c) V::store(sums + r * kGroup + c * V::W, strip.acc[r][c]);
-      }
-    };
-    for_strips<L::kRows>(args.rows, add_strip);
-  }
+  constexpr index_t R = L::kRows;
+  const index_t whole = args.rows / R * R;
+  for (index_t lane = 0; lane < args.count; lane += L::kVectors * V::W)
+    for (index_t r = 0; r < whole; r += R) tile_strip<V, L::kRows, L::kVectors>(args, r, lane);
+  if (whole < args.rows) last_rows<V, L, L::kRows>(args, whole);
 }
 
 template <class V, class L>

@@ -59,7 +59,8 @@ struct LinearRowArgs {
   float* y;           // [count]
 };
 
-// tile[n, o] = w[o, first + n] for n < depth; first and depth are multiples of the form's block.
+// tile[n, o] = w[o, first + n] for n < depth; first and depth are multiples of the form's block. A
+// zero has either sign, which reaches no sum: sums begin at 0, and end with + bias.
 struct UnpackArgs {
   WeightForm form;
   const void* weights;  // of the group
