@@ -143,7 +143,8 @@ class Gguf {
       const bool is_bracketed = token.size() > 2 && token.front() == '[' && token.back() == ']';
       if (out_.kinds[n] == Kind::control || out_.kinds[n] == Kind::unknown || is_bracketed)
         continue;
-      if (token.starts_with(kSpaceMark))
+      // The mark alone was ##U+2581: no word is empty.
+      if (token.starts_with(kSpaceMark) && token.size() > kSpaceMark.size())
         token.erase(0, kSpaceMark.size());
       else
         token.insert(0, "##");
