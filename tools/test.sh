@@ -32,6 +32,15 @@ threads() {  # what has threads, under ThreadSanitizer
     build/tsan/bin/test_base --gtest_filter='Pool*' &&
     build/tsan/bin/test_core --gtest_filter='Contexts*:Where.threads*:*threads_change_no_bit:Backward.*threads*:Fused.neither*'
 }
+rust() {  # the crate's own tests, and its style where those tools are installed
+  local cargo=(--release --locked --target-dir build/cargo --manifest-path rust/Cargo.toml)
+  cargo test "${cargo[@]}" &&
+    if cargo fmt --version && cargo clippy --version; then
+      cargo fmt --check --manifest-path rust/Cargo.toml && cargo clippy "${cargo[@]}" --all-targets -- -D warnings
+    else
+      echo 'neither cargo fmt nor cargo clippy here'
+    fi
+}
 formatted() { git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror; }
 
 part build-release build release
@@ -45,6 +54,7 @@ fi
 part web tools/web.sh
 part site tools/site.sh
 part python tools/python.sh  # after the page, which the wheel takes along
+part rust rust
 part format formatted
 if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part build-asan build asan -DGLASSHEAD_FUZZ=ON
