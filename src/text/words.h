@@ -44,7 +44,7 @@ class Words {
 
  private:
   explicit Words(GlassheadWords* words) : words_(words) {}
-  GlassheadWords* words_;
+  [[maybe_unused]] GlassheadWords* words_;  // in a library without tokenizers
 };
 
 }  // namespace glasshead::text
