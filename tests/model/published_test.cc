@@ -1,5 +1,5 @@
-// Published models with their real weights, against what transformers computes with them
-// (tests/data/models/real). The weights are in build/models after `make test-models`, in
+// Published models with their real weights, against what transformers and llama.cpp compute with
+// them (tests/data/models/real). The weights are in build/models after `make test-models`, in
 // tests/data/models, in $GLASSHEAD_MODELS or in ../shared/models; a model that is in none of them
 // is skipped, and says so.
 #include <algorithm>
@@ -87,6 +87,107 @@ TEST(Published, minilms_vectors_are_sentence_transformers_) {
     EXPECT_NEAR(dot / std::sqrt(ours_squared * theirs_squared), 1, 1e-5) << t;
     EXPECT_NEAR(ours_squared, 1, 1e-6);
   }
+}
+
+// Where a continuation parts from an engine's, and whether the engines' own distance excuses it.
+struct Parting {
+  index_t at = 0;           // steps that are the same
+  bool is_excused = false;  // the two candidates are nearer than twice `distance`
+  double gap = 0;           // between them, by our logits
+  double distance = 0;      // the largest difference of a log-probability at an earlier step
+};
+
+double log_sum_exp(const View<const float, 2>& row) {
+  double largest = row(0, 0), sum = 0;
+  for (index_t n = 0; n < row.shape[1]; ++n) largest = std::max<double>(largest, row(0, n));
+  for (index_t n = 0; n < row.shape[1]; ++n) sum += std::exp(row(0, n) - largest);
+  return largest + std::log(sum);
+}
+
+Parting follow(Session& session, const NamedTensors& expected, const std::string& prefix,
+               const std::string& engine) {
+  const std::vector<index_t> theirs = ids_of(get(expected, prefix + engine + ".greedy"));
+  const FileTensor& ids = get(expected, prefix + engine + ".top_ids");
+  const FileTensor& scores = get(expected, prefix + engine + ".top_logprobs");
+  const index_t top = ids.shape[1];
+  session.truncate(0, 0);
+  Parting parting;
+  std::vector<index_t> next = ids_of(get(expected, prefix + "ids"));
+  for (const index_t id : theirs) {
+    const View<const float, 2> row = session.forward({{.ids = next}});
+    const index_t ours = sample({row.data, {row.shape[1]}}, {}, {}, 0);
+    if (ours != id) {
+      parting.gap = static_cast<double>(row(0, ours)) - row(0, id);
+      parting.is_excused = parting.gap < 2 * parting.distance;
+      return parting;
+    }
+    const double total = log_sum_exp(row);
+    for (index_t n = parting.at * top; n < (parting.at + 1) * top; ++n) {
+      const double score = row(0, static_cast<index_t>(ids.load(n))) - total;
+      parting.distance = std::max(parting.distance, std::fabs(score - scores.load(n)));
+    }
+    ++parting.at;
+    next = {id};
+  }
+  return parting;
+}
+
+// `excuses`: how many of the ten texts may part where the best two are nearly equal.
+void expect_the_same_continuations(const std::string& path, const std::string& engine,
+                                   int excuses) {
+  const NamedTensors expected = read_safetensors(kExpected + "smollm2.safetensors");
+  Session session(Model::load(path));
+  int parted = 0;
+  for (int text = 0; text < 10; ++text) {
+    const std::string prefix = std::to_string(text) + ".";
+    const index_t steps = get(expected, prefix + engine + ".greedy").size();
+    const Parting parting = follow(session, expected, prefix, engine);
+    std::printf("text %d: %d of %d steps as %s, log-probabilities within %.2g\n", text,
+                static_cast<int>(parting.at), static_cast<int>(steps), engine.c_str(),
+                parting.distance);
+    if (parting.at == steps) continue;
+    ++parted;
+    EXPECT_TRUE(parting.is_excused) << "text " << text << ", step " << parting.at << ": gap "
+                                    << parting.gap << ", engines within " << parting.distance;
+  }
+  EXPECT_LE(parted, excuses);
+}
+
+const char* const kSmolLM2 = "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+TEST(Published, smollm2_parts_from_llama_cpp_only_between_near_equals) {
+  NEED_PUBLISHED(path, kSmolLM2);
+  // llama.cpp multiplies the blocks with activations rounded to 8 bits, which moves the
+  // log-probabilities of likely tokens by 0.2 to 0.8: eight texts part from it, from exact
+  // arithmetic (transformers' below) at the same steps, and each where the best two are that near.
+  expect_the_same_continuations(path, "llama.cpp", 8);
+}
+
+TEST(Published, smollm2_continues_ten_texts_as_transformers_does) {
+  NEED_PUBLISHED(path, kSmolLM2);
+  expect_the_same_continuations(path, "transformers", 0);
+}
+
+// Every head's weights of one row: 30 layers of 9 heads over 64 tokens.
+TEST(Published, smollm2s_attention_weights_are_transformers_) {
+  NEED_PUBLISHED(path, kSmolLM2);
+  const NamedTensors expected = read_safetensors(kExpected + "smollm2.safetensors");
+  const FileTensor& theirs = get(expected, "0.last_rows");
+  Session session(Model::load(path));
+  Taps taps({{.name = "decoder.*.self.weights", .positions = std::pair<index_t, index_t>{63, 63}}});
+  session.forward({{.ids = ids_of(get(expected, "0.ids"))}}, LogitRows::none, &taps);
+  const NamedTensors seen = taps.results();
+  ASSERT_EQ(seen.size(), 30U);
+  double worst = 0;
+  for (index_t l = 0; l < 30; ++l) {
+    const FileTensor& ours = seen[static_cast<std::size_t>(l)].second;
+    ASSERT_EQ(ours.size(), 9 * 64);
+    for (index_t n = 0; n < ours.size(); ++n)
+      worst = std::max(worst, std::fabs(ours.load(n) - theirs.load(l * 9 * 64 + n)));
+  }
+  // transformers' run is itself float32: both are off by about as much.
+  EXPECT_LE(worst, 1e-4);
+  std::printf("weights within %.2g\n", worst);
 }
 
 }  // namespace
