@@ -8,6 +8,9 @@
 namespace glasshead::model {
 namespace {
 
+// Layers that share weights are not bounded by the files; published models have 12 or 24.
+constexpr index_t kMostSharedLayers = 256;
+
 bool has_slot(const Fields& fields, const Names& names, Slot slot) {
   const char* prefix = prefix_of(names, fields.files());
   for (const NameRule& rule : names.rules)
@@ -51,7 +54,7 @@ Stack& read_encoder(Fields& fields, const EncoderKeys& keys, Description& out) {
   read_embedding(fields, keys, out, stack.norm);
 
   const index_t layers =
-      keys.shares_layers ? fields.size(keys.layers, kMostLayers) : fields.layers(keys.layers);
+      keys.shares_layers ? fields.size(keys.layers, kMostSharedLayers) : fields.layers(keys.layers);
   const index_t heads = fields.size(keys.heads, kMostHeads);
   const index_t width = fields.size(keys.d_ff, kMostSize);
   const nn::Activation activation = fields.activation(keys.activation, keys.default_activation);
