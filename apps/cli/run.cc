@@ -10,12 +10,34 @@
 namespace glasshead::cli {
 namespace {
 
+// The library names its arguments; whoever types a command knows the flags.
+std::vector<Problem> in_flags(const RunArgs& args, std::vector<Problem> problems) {
+  const char* text = "--tokens";
+  if (args.prompt) text = "--prompt";
+  if (args.chat) text = "--chat";
+  if (args.fill) text = "--fill";
+  if (args.translate) text = "--translate";
+  if (!args.embed.empty()) text = "--embed";
+  for (Problem& problem : problems) {
+    if (problem.where == "taps") problem.where = "--tap";
+    if (problem.where == "changes") problem.where = args.ablate.empty() ? "--hide" : "--ablate";
+    if (problem.where == "stop_ids") problem.where = "--stop-tokens";
+    if (problem.where.starts_with("parts[") || problem.where.starts_with("text"))
+      problem.where = text;
+  }
+  return problems;
+}
+
 void run(const RunArgs& args) {
   std::vector<Problem> problems;
   const RunCall call = read_call(args, problems);
   if (!problems.empty()) throw OptionError("run", std::move(problems));
   const Context context({.isa = {}, .threads = call.threads, .parallel_for = nullptr});
-  Run(args, call, context).run();
+  try {
+    Run(args, call, context).run();
+  } catch (const OptionError& error) {
+    throw OptionError("run", in_flags(args, error.problems()));
+  }
 }
 
 void add(CLI::App& command, int&) {
@@ -94,9 +116,11 @@ void add(CLI::App& command, int&) {
 
 }  // namespace
 
-const Command kRun{"run", "Run a model: continue a text, and save any number on the way",
-                   "# continue a text, given as token ids\n"
-                   "glasshead run stories260K --tokens 1,403,407 --max-tokens 64\n"
+const Command kRun{"run", "Run a model: continue a text, fill masks, make vectors, save any number",
+                   "# continue a text\n"
+                   "glasshead run stories260K --prompt \"Once upon a time\" --max-tokens 64\n"
+                   "# the same with token ids\n"
+                   "glasshead run stories260K --tokens 1,403,407,261,378 --max-tokens 64\n"
                    "# what head 3 of layer 2 reads\n"
                    "glasshead run stories260K --tokens 1,403,407,261 --max-tokens 0 "
                    "--tap decoder.2.self.weights --heads 3 -o weights.safetensors\n"

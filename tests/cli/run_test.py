@@ -109,9 +109,9 @@ class Run(Case):
 
     def test_ids_and_names_that_the_model_has_not_are_refused(self):
         model = self.model("llama")
-        self.assertIn("id 100000 (number 1); this model's are 0 to",
+        self.assertIn("run: --tokens: id 100000 (number 1); this model's are 0 to",
                       self.refused("run", model, "--tokens", "1,100000"))
-        self.assertIn("decoder.7.self.q: this model has no such place",
+        self.assertIn("run: --tap: decoder.7.self.q: this model has no such place",
                       self.refused("run", model, "--tokens", "1", "--tap", "decoder.7.self.q", "-o", "t.safetensors"))
         self.assertFalse(os.path.exists(self.path("t.safetensors")))
         self.assertIn("no such file", self.refused("run", "nowhere"))
@@ -132,7 +132,7 @@ class Run(Case):
         text = self.run_command(*args, "--hide", "1", "--ablate", "0.2").out
         self.assertRegex(text, r"^  before   after   logit  token\n")
         self.assertRegex(text, r"\nKL divergence \d\.\d{6} nats\n$")
-        for nonsense, said in (("9.0", "layer 9; there are 2 layers"), ("0.66", "head 66; there are 6"),
+        for nonsense, said in (("9.0", "run: --ablate: layer 9; there are 2 layers"), ("0.66", "head 66; there are 6"),
                                ("head", "--ablate: head: LAYER.HEAD is needed")):
             self.assertIn(said, self.refused(*args, "--ablate", nonsense))
 
