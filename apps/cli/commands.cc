@@ -8,8 +8,8 @@
 namespace glasshead::cli {
 namespace {
 
-constexpr std::array<const Command*, 11> kCommands{&kTrace,     &kAttend,     &kDoctor,  &kAudit,
-                                                   &kWorksheet, &kRun,        &kView,    &kInspect,
+constexpr std::array<const Command*, 11> kCommands{&kTrace,     &kAttend,     &kDoctor, &kAudit,
+                                                   &kWorksheet, &kRun,        &kView,   &kInspect,
                                                    &kBench,     &kCompletion, &kMan};
 
 constexpr std::size_t kPageWidth = 100;

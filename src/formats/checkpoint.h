@@ -49,8 +49,9 @@ class Checkpoint {
   const Config& config() const;                      // config.json whole, or the GGUF's key-values
   const std::vector<StoredTensor>& tensors() const;  // in file order
   const StoredTensor* find(std::string_view name) const;  // null: there is none
-  // The bytes of another file of the directory ("tokenizer.json", "vocab.txt"); empty if absent, or
-  // if this was not opened from a path. Throws IoError if it is there and cannot be read.
+  // The bytes of another file of the directory ("vocab.txt", "1_Pooling/config.json"); empty if
+  // absent, or if this was not opened from a path. Throws IoError if it is there and cannot be
+  // read.
   std::vector<std::byte> beside(const std::string& file) const;
 
  private:

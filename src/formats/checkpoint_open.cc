@@ -267,9 +267,14 @@ Checkpoint Checkpoint::open(const std::string& path) {
 }
 
 std::vector<std::byte> Checkpoint::beside(const std::string& file) const {
-  if (!is_plain(file))
+  const std::size_t slash = file.find('/');
+  const bool is_inside = slash == std::string::npos
+                             ? is_plain(file)
+                             : is_plain(file.substr(0, slash)) && is_plain(file.substr(slash + 1));
+  if (!is_inside)
     fail(ErrorKind::option, "Checkpoint::beside", "file",
-         "is " + shown(file) + "; a plain name of a file in the model's directory is needed");
+         "is " + shown(file) +
+             "; a plain name of a file in the model's directory, or in a folder there, is needed");
   const std::string path = in_folder(files_->folder, file);
   if (files_->folder.empty() || (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)) return {};
   return read_bytes(path);

@@ -91,7 +91,8 @@ TEST_F(Checkpoints, a_folder_of_safetensors_and_config_is_opened) {
   EXPECT_EQ(copy.config().size(), 1U);
   EXPECT_EQ(copy.beside("vocab.txt"), bytes_of("words"));
   EXPECT_TRUE(copy.beside("tokenizer.json").empty());
-  for (const char* name : {"../a", "a/b", "..", "", "a\\b"})
+  EXPECT_TRUE(copy.beside("1_Pooling/config.json").empty());
+  for (const char* name : {"../a", "a/../b", "a/..", "/a", "a/", "a/b/c", "..", "", "a\\b"})
     EXPECT_THROW(copy.beside(name), OptionError) << name;
 }
 
@@ -99,6 +100,9 @@ TEST_F(Checkpoints, one_file_is_opened_by_its_path) {
   put("config.json", "{}");
   put("other.safetensors", shard({"a"}));
   EXPECT_EQ(names(Checkpoint::open(path("other.safetensors"))), std::vector<std::string>{"a"});
+  fs::create_directory(path("inside"));
+  put("inside/words", "three");
+  EXPECT_EQ(Checkpoint::open(path("other.safetensors")).beside("inside/words"), bytes_of("three"));
   put("m.gguf", Gguf{}.key("k", kU8, "1").tensor("t", {1}, kTensorF32, "abcd").file());
   const Checkpoint gguf = Checkpoint::open(path("m.gguf"));
   EXPECT_EQ(gguf.format(), CheckpointFormat::gguf);

@@ -233,7 +233,8 @@ TEST(Linear, gives_a_row_the_same_bits_among_1_to_40_rows_and_with_1_to_3_thread
   for (const Stored stored : {Stored::f32, Stored::q4_1, Stored::q8_0}) {
     for (const Type& type : types()) {
       if (type.type != stored) continue;
-      const index_t in = type.elements == 1 ? 801 : 832, out = 71;  // a tile of 768, then a short one
+      const index_t in = type.elements == 1 ? 801 : 832,
+                    out = 71;  // a tile of 768, then a short one
       const Matrix matrix = random_matrix(type, out, in, random);
       const Linear layer(matrix.stored(), {});
       const std::vector<float> x = numbers(40 * in, random);

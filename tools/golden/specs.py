@@ -457,8 +457,9 @@ T5 = [
     Spec(
         "t5-flan",
         "T5ForConditionalGeneration",
-        t5(feed_forward_proj="gated-gelu", relative_attention_max_distance=128),
-        "the distance of 128 that a GGUF does not say",
+        # untied from the start, so that the decoder's output is not scaled either: a GGUF could not say that it is
+        t5(feed_forward_proj="gated-gelu", relative_attention_max_distance=128, tie_word_embeddings=False),
+        "the distance of 128 that a GGUF does not say; an output that is not scaled",
         kind="encoder-decoder",
         lengths=(30, 23),
         targets=(9, 6),

@@ -1,9 +1,7 @@
 #include "model/catalog/sentence.h"
 
 #include <algorithm>
-#include <optional>
-
-#include "base/mapped_file.h"
+#include <span>
 
 namespace glasshead::model {
 namespace {
@@ -34,15 +32,14 @@ void read_pooling(Fields& fields, const std::string& folder, Description& out) {
     return;
   }
   const std::string file = folder + "/config.json";
-  std::string what;
-  const auto mapped = MappedFile::open(fields.files().path() + "/" + file, what);
+  const std::vector<std::byte> bytes = fields.files().beside(file);
   Config config;
   std::vector<Problem> problems;
-  if (!mapped) {
-    fields.problem_in(file, what + "; modules.json says that the pooling is described there");
+  if (bytes.empty()) {
+    fields.problem_in(file, "is not there; modules.json says that the pooling is described there");
     return;
   }
-  if (!formats::parse_config(text_of(mapped->bytes()), config, problems))
+  if (!formats::parse_config(text_of(bytes), config, problems))
     return add(fields, file, std::move(problems));
   formats::Reader reader(config, problems);
   const bool is_mean = reader.flag_or("pooling_mode_mean_tokens", false);
