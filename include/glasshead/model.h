@@ -15,7 +15,8 @@
 //     set (every one with fused multiply-add), or on what is tapped;
 //   - texts of a batch have their own lengths: there is no padding anywhere;
 //   - beside the weights and the keys and values of the texts, memory is that of one part of the
-//     rows (SessionOptions::rows_at_once) and of the logits asked for. No [n, n] matrix is made.
+//     rows (SessionOptions::rows_at_once; of an encoder, of all rows of a call) and of the logits
+//     asked for. No [n, n] matrix is made.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,9 @@
 namespace glasshead {
 
 struct ModelOptions {
-  // How many tokens texts may grow to; 0: what the model was made for. It matters to models with
-  // two sets of rotary factors (Phi-3's long and short), which are chosen between once.
+  // How many tokens texts may grow to. It matters to models with two sets of rotary factors
+  // (Phi-3's long and short), which are chosen between once; 0: of these the short ones, with
+  // position_limit() where they end.
   index_t context = 0;
 };
 
@@ -151,6 +153,7 @@ enum class LogitRows : std::uint8_t { last, all, none };
 // One thread at a time.
 class Session {
  public:
+  // The context must outlive the session; the model is shared.
   explicit Session(const Model& model, const SessionOptions& options = {},
                    const Context& context = default_context());
   ~Session();
@@ -262,11 +265,14 @@ struct GenerateOptions {
   std::vector<index_t> stop_ids = {};  // beside them
   // Called with every new id; false ends the text.
   std::function<bool(index_t id)> on_token = nullptr;
-  // Ends the text where one of these comes. They need `text_of`, which gives the bytes of an id.
+  // Ends the text behind the id with which one of these has come; it stays in the text. They need
+  // `text_of`, which gives the bytes of an id.
   std::vector<std::string> stop = {};
   std::function<std::string(index_t id)> text_of = nullptr;
   Taps* taps = nullptr;
-  index_t sequence = 0;  // of the session; what it holds already is the beginning of the text
+  // Of the session; what it holds already is read before the prompt. Penalties and draws count from
+  // the prompt of this call.
+  index_t sequence = 0;
 };
 
 struct Generation {

@@ -1,6 +1,6 @@
-// Text to token ids and back, by Hugging Face's `tokenizers` (built in unless the library was
-// configured with -DGLASSHEAD_TOKENIZERS=OFF: then every constructor throws an OptionError that
-// says so, and models take token ids).
+// Text to token ids and back, by Hugging Face's `tokenizers` (built in where cargo is found, unless
+// the library was configured with -DGLASSHEAD_TOKENIZERS=OFF: without it `load` throws an
+// OptionError that says so, and models take token ids).
 //
 //   Tokenizer words = Tokenizer::load("stories260K");  // tokenizer.json, vocab.txt, .gguf ...
 //   Encoding e = words.encode("Once upon a time");     // ids, and which bytes each covers

@@ -263,8 +263,10 @@ class Parser {
                         std::to_string(*expected) + ", where the data before it ends");
       expected.reset();
       if (!info.bytes) continue;
-      // Both are below 2^63, and so is the start: the sum is checked before it is used.
-      if (info.offset > static_cast<std::uint64_t>(INT64_MAX) - *info.bytes - start - mask) {
+      // The sum is checked before it is made: the start is within the file, the other two are its
+      // own claims.
+      const std::uint64_t room = static_cast<std::uint64_t>(INT64_MAX) - start - mask;
+      if (*info.bytes > room || info.offset > room - *info.bytes) {
         note(where, "its data at offset " + std::to_string(info.offset) + " ends beyond 2^63");
         continue;
       }

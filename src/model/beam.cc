@@ -78,8 +78,10 @@ class Search {
         most = std::max(most, static_cast<double>(logits(row, id)));
       for (index_t id = 0; id < logits.shape[1]; ++id) sum += math::exp(logits(row, id) - most);
       const double base = growing_[n].log_probability - most - math::log(sum);
-      for (index_t id = 0; id < logits.shape[1]; ++id)
-        all.push_back({n, id, base + logits(row, id)});
+      for (index_t id = 0; id < logits.shape[1]; ++id) {
+        const double found = base + logits(row, id);
+        all.push_back({n, id, std::isnan(found) ? -INFINITY : found});  // NaN comes last
+      }
       const std::size_t kept = std::min(count, all.size());
       std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
                         comes_first);

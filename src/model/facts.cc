@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/fail.h"
+#include "core/findings.h"
 #include "glasshead/model_facts.h"
 #include "model/catalog/family.h"
 #include "model/known_models.h"
@@ -14,6 +15,7 @@ namespace {
 
 // Bases are whole numbers in every published model.
 std::string base_text(double base) {
+  if (!(base < 1e15)) return number_text(base);
   return base == static_cast<double>(static_cast<index_t>(base))
              ? std::to_string(static_cast<index_t>(base))
              : "about " + std::to_string(static_cast<index_t>(base));

@@ -90,6 +90,7 @@ index_t sample(const View<const float, 1>& logits, const Sampling& sampling,
   } else {
     std::sort(all.begin(), all.end(), comes_first);
   }
+  if (std::isinf(all[0].logit)) return all[0].id;  // beside it all others are nothing
   std::vector<double> weights;
   for (const Candidate& c : all)
     weights.push_back(math::exp((c.logit - all[0].logit) / sampling.temperature));

@@ -118,7 +118,10 @@ void Taps::Impl::resolve(const Model& model, std::vector<Problem>& problems) {
       problems.push_back({"taps", fmt::format("{}: this model has no such place; {} is one",
                                               tap.name, places[places.size() / 2].name)});
   }
-  if (!problems.empty() || !kept.empty()) return;  // taps that have been resolved stay so
+  if (of != nullptr && of != &model.impl())
+    problems.push_back({"taps", "they hold numbers of another model; new ones are needed"});
+  if (!problems.empty() || of != nullptr) return;  // taps that have been resolved stay so
+  of = &model.impl();
   kept = std::move(found);
   for (const model::NamedPlace& at : places)
     if (kept.count(at.name) > 0) order.push_back(at.name);

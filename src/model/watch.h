@@ -57,9 +57,10 @@ struct Taps::Impl {
   index_t sequence = 0;
   std::vector<std::string> order;    // names asked for, in the order of computation
   std::map<std::string, Kept> kept;  // by name
+  const Model::Impl* of = nullptr;   // whose places they are
 
   // Finds the places that the taps name. Every tap that names none, or a head there is not, is a
-  // problem.
+  // problem; and taps that hold numbers of another model.
   void resolve(const Model& model, std::vector<Problem>& problems);
 
   bool wants(const model::Place& place) const { return kept.count(name(place)) > 0; }

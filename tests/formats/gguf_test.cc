@@ -234,11 +234,13 @@ std::vector<Bad> bad_tensors() {
     return Gguf{}.tensor("t", dims, type, bytes).file();
   };
   const std::string name64(64, 'n');
-  Gguf twice, gap, late, beyond;
+  Gguf twice, gap, late, beyond, around;
   twice.tensor("t", {1}, kTensorF32, floats(1)).tensor("t", {1}, kTensorF32, floats(1));
   gap.tensor("a", {1}, kTensorF32, floats(1)).tensor_at(64, "b", {1}, kTensorF32, floats(40));
   late.tensor_at(32, "a", {1}, kTensorF32, floats(40));
   beyond.tensor_at(UINT64_MAX - 31, "a", {8}, kTensorF32, floats(8));
+  // Offset and size that come to a small number together, by going round.
+  around.tensor_at(std::uint64_t{1} << 63, "a", {(std::uint64_t{1} << 61) - 1}, kTensorF32, "");
   constexpr std::uint64_t kHalf = std::uint64_t{1} << 32;
   return {
       {"name of 64 bytes", Gguf{}.tensor(name64, {1}, kTensorF32, floats(1)).file(),
@@ -265,6 +267,7 @@ std::vector<Bad> bad_tensors() {
       {"a gap", gap.file(), "tensor 'b': its offset is 64; it must be 32"},
       {"a late start", late.file(), "tensor 'a': its offset is 32; it must be 0"},
       {"offset beyond 2^63", beyond.file(), "ends beyond 2^63"},
+      {"an end that goes round", around.file(), "ends beyond 2^63"},
       {"data missing", tensor({8}, kTensorF32, floats(7)),
        "data: the tensors need a file of 96 bytes; it has 92 and ends before the end of tensor "
        "'t'"},

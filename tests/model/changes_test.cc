@@ -28,6 +28,14 @@ FileTensor seen(Session& session, const std::string& name, const std::vector<ind
   return taps.results().at(0).second;
 }
 
+TEST(Looking, taps_of_one_model_are_refused_by_another) {
+  Taps taps({{.name = "decoder.0.self.q"}});
+  Session session(tiny());
+  session.forward({{.ids = kText}}, LogitRows::last, &taps);
+  Session other(Model::load(GLASSHEAD_SOURCE_DIR "/tests/data/models/mistral"));
+  EXPECT_THROW(other.forward({{.ids = kText}}, LogitRows::last, &taps), OptionError);
+}
+
 TEST(Changes, a_hidden_key_is_read_by_its_own_row_alone) {
   Session session(tiny());
   const std::vector<std::uint32_t> before = logits_of(session, kText);

@@ -54,6 +54,13 @@ TEST(Refusals, what_would_change_the_arithmetic_and_is_not_built_is_named) {
     EXPECT_SAYS(refusal(llama(", " + field)), part);
 }
 
+TEST(Refusals, the_text_half_of_a_model_with_pictures_is_read_as_closely) {
+  EXPECT_SAYS(refusal(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+    "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+    "sliding_window": 1024, "use_bidirectional_attention": true}})"),
+              "use_bidirectional_attention: is true");
+}
+
 TEST(Refusals, fields_that_say_none_are_no_reason) {
   described(llama(R"(, "quantization_config": null, "num_local_experts": 0,
     "use_bidirectional_attention": false, "pruned_heads": {}, "rope_scaling": null,

@@ -35,6 +35,15 @@ TEST(Sampling, greedy_takes_the_largest_and_of_equal_ones_the_lowest) {
   EXPECT_EQ(sample({equal.data(), {4}}, {}, {}, 0), 1);
 }
 
+TEST(Sampling, an_infinite_logit_is_certain_and_a_nan_is_never_drawn) {
+  const std::vector<float> infinite{0, INFINITY, 1, NAN};
+  const std::vector<float> none{NAN, -INFINITY, NAN};
+  for (std::uint64_t draw = 0; draw < 20; ++draw) {
+    EXPECT_EQ(sample({infinite.data(), {4}}, {.temperature = 1}, {}, draw), 1);
+    EXPECT_EQ(sample({none.data(), {3}}, {.temperature = 1}, {}, draw), 0);
+  }
+}
+
 TEST(Sampling, draws_follow_the_probabilities) {
   std::map<index_t, int> found = counts({.temperature = 1});
   expect_share(found[2], 0.5);

@@ -293,10 +293,14 @@ void read_ids(Fields& fields, Description& out) {
     out.decoder_start = fields.id({nullptr, "decoder_start_token_id"});
     return;
   }
-  out.bos = fields.id({"bos_token_id"});
-  out.pad = fields.id({"pad_token_id"});
-  out.eos = fields.wholes({"eos_token_id"});
-  out.decoder_start = fields.id({"decoder_start_token_id"});
+  // What was read before stays where this object says nothing.
+  const auto id = [&](Key key, std::optional<index_t>& to) {
+    if (fields.has(key)) to = fields.id(key);
+  };
+  id({"bos_token_id"}, out.bos);
+  id({"pad_token_id"}, out.pad);
+  id({"decoder_start_token_id"}, out.decoder_start);
+  if (fields.has({"eos_token_id"})) out.eos = fields.wholes({"eos_token_id"});
 }
 
 }  // namespace glasshead::model

@@ -126,7 +126,12 @@ bool describe(const formats::Checkpoint& files, const LoadOptions& options, Desc
   Fields fields(files, options, problems);
   refuse_what_is_not_built(fields);
   read_ids(fields, out);
+  const bool is_nested = fields.has({"text_config"});
   family->describe(fields, out);
+  if (is_nested) {  // the same of the object that the text's model is described in
+    refuse_what_is_not_built(fields);
+    read_ids(fields, out);
+  }
   if (out.kind == Kind::encoder) read_sentence_modules(fields, out);
   if (fields.is_fine() && out.vocab == 0)  // GGUF: read off the token table, which isn't there
     problems.push_back({"token_embd.weight", "missing: the vocabulary's size is read off it"});

@@ -39,9 +39,11 @@ void describe_roberta(Fields& fields, Description& out) {
   read_heads(fields, kNames, kKeys, out);
   constexpr Key kPad{"pad_token_id"};
   const index_t pad = fields.whole_or(kPad, 1);
-  if (pad + 1 >= std::max<index_t>(out.embedding.positions, 1))
+  if (pad >= out.embedding.positions - 1) {
     fields.problem(kPad, fmt::format("{}: positions start after it, and there are only {}", pad,
                                      out.embedding.positions));
+    return;
+  }
   out.embedding.uncounted = pad;
   out.embedding.first_position = pad + 1;
   out.context_length = out.position_limit = out.embedding.positions - out.embedding.first_position;
