@@ -60,7 +60,7 @@ Session::Impl::Sequence& Session::Impl::at(const char* function, index_t sequenc
   const auto count = static_cast<index_t>(sequences.size());
   if (sequence < 0 || sequence >= count || !sequences[static_cast<std::size_t>(sequence)].is_used)
     fail(ErrorKind::option, function, "sequence",
-         fmt::format("{}; not one of this session's ({} were made)", sequence, count));
+         fmt::format("{}; no such sequence ({} were made)", sequence, count));
   return sequences[static_cast<std::size_t>(sequence)];
 }
 

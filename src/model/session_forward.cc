@@ -134,9 +134,8 @@ View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows 
     const index_t sequence = parts[n].sequence;
     if (sequence < 0 || sequence >= count ||
         !impl_->sequences[static_cast<std::size_t>(sequence)].is_used) {
-      problems.push_back(
-          {where + ".sequence",
-           fmt::format("{}; not one of this session's ({} were made)", sequence, count)});
+      problems.push_back({where + ".sequence",
+                          fmt::format("{}; no such sequence ({} were made)", sequence, count)});
       continue;
     }
     if (std::find(seen.begin(), seen.end(), sequence) != seen.end())
