@@ -111,7 +111,11 @@ void add(CLI::App& command, int&) {
   command.add_option("--threads", args->threads, "Threads (0: all cores)")->type_name("N");
   command.add_flag("--quiet", args->is_quiet, "No notes on stderr");
   command.add_flag("--json", args->is_json, "Print JSON");
-  command.callback([args] { run(*args); });
+  command.callback([args, &command] {
+    for (const CLI::Option* option : command.get_options())
+      if (option->count() > 0) args->given.push_back(option->get_name());
+    run(*args);
+  });
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cli/run_args.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -7,6 +9,10 @@
 
 namespace glasshead::cli {
 namespace {
+
+bool is_given(const RunArgs& args, const std::string& flag) {
+  return std::find(args.given.begin(), args.given.end(), flag) != args.given.end();
+}
 
 constexpr index_t kMostTokens = index_t{1} << 40;  // more is a slip
 constexpr index_t kMostThreads = 1024;
@@ -73,10 +79,15 @@ void read_taps(const RunArgs& args, RunCall& call, std::vector<Problem>& problem
     else
       problems.push_back({"--positions", args.rows + ": a position, or FIRST:LAST, from 0"});
   }
+  const auto is_weights = [](const std::string& name) { return name.ends_with(".weights"); };
+  if (std::none_of(args.taps.begin(), args.taps.end(), is_weights))
+    for (const char* flag : {"--heads", "--positions"})
+      if (is_given(args, flag))
+        problems.push_back({flag, "chosen of weights alone: no --tap names any"});
   for (const std::string& name : args.taps) {
     tap.name = name;
     Tap one = tap;
-    if (!name.ends_with(".weights")) {
+    if (!is_weights(name)) {
       one.heads.clear();
       one.positions.reset();
     }
@@ -120,15 +131,54 @@ void read_changes(const RunArgs& args, RunCall& call, std::vector<Problem>& prob
   }
   const bool is_looked_at = args.has_lens || !call.changes.empty();
   if (is_looked_at && (args.fill || args.translate || !args.embed.empty()))
-    problems.push_back({args.has_lens ? "--lens" : "--hide",
-                        "shows a decoder's next token: --prompt, --chat or --tokens"});
+    problems.push_back(
+        {looking_flag(args), "shows a decoder's next token: --prompt, --chat or --tokens"});
+  if (is_looked_at)
+    refuse_writing_flags(
+        args, std::string("does not go with ") + looking_flag(args) + ", which writes no text",
+        problems);
   if (is_looked_at && !args.taps.empty())
     problems.push_back({"--tap",
                         "does not go with --hide, --ablate or --lens, which read the text "
                         "more than once"});
 }
 
+// What nothing would read.
+void check_unread(const RunArgs& args, const RunCall& call, std::vector<Problem>& problems) {
+  if (args.fill || !args.embed.empty())
+    refuse_writing_flags(args,
+                         std::string("does not go with ") + (args.fill ? "--fill" : "--embed") +
+                             ", which writes no text",
+                         problems);
+  else if (call.beams > 1)
+    refuse_drawing_flags(args, "does not go with --beams, which draws nothing", problems);
+}
+
+void refuse(const RunArgs& args, std::initializer_list<const char*> flags, const std::string& why,
+            std::vector<Problem>& problems) {
+  for (const char* flag : flags)
+    if (is_given(args, flag)) problems.push_back({flag, why});
+}
+
 }  // namespace
+
+void refuse_drawing_flags(const RunArgs& args, const std::string& why,
+                          std::vector<Problem>& problems) {
+  refuse(args,
+         {"--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed",
+          "--stop", "--stop-tokens", "--ignore-eos"},
+         why, problems);
+}
+
+void refuse_writing_flags(const RunArgs& args, const std::string& why,
+                          std::vector<Problem>& problems) {
+  refuse(args, {"--max-tokens", "--beams"}, why, problems);
+  refuse_drawing_flags(args, why, problems);
+}
+
+const char* looking_flag(const RunArgs& args) {
+  return args.has_lens ? "--lens" : args.hide.empty() ? "--ablate" : "--hide";
+}
 
 RunCall read_call(const RunArgs& args, std::vector<Problem>& problems) {
   RunCall call;
@@ -157,6 +207,7 @@ RunCall read_call(const RunArgs& args, std::vector<Problem>& problems) {
   check_texts(args, call, problems);
   read_taps(args, call, problems);
   read_changes(args, call, problems);
+  check_unread(args, call, problems);
   return call;
 }
 

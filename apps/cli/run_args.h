@@ -20,6 +20,7 @@ struct RunArgs {
   std::string heads, rows, out, hide;
   std::vector<std::string> ablate;
   bool ignores_eos = false, has_lens = false, is_json = false, is_quiet = false;
+  std::vector<std::string> given;  // every flag on the command line, "--top-k"
 };
 
 // The same as values; every flag that makes no sense is among the problems.
@@ -32,6 +33,15 @@ struct RunCall {
   std::vector<Change> changes;
   bool has_text = false;  // a text, for which the model's tokenizer is needed
 };
+// A problem for each flag given that says how a text is written, or how its tokens are drawn: `why`
+// nobody reads it.
+void refuse_writing_flags(const RunArgs& args, const std::string& why,
+                          std::vector<Problem>& problems);
+void refuse_drawing_flags(const RunArgs& args, const std::string& why,
+                          std::vector<Problem>& problems);
+// The flag that asks what the next token hangs on: "--lens", "--hide" or "--ablate".
+const char* looking_flag(const RunArgs& args);
+
 RunCall read_call(const RunArgs& args, std::vector<Problem>& problems);
 
 }  // namespace glasshead::cli

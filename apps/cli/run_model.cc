@@ -65,9 +65,14 @@ void Run::check_mode() const {
            std::string("missing; ") + kind + ", which needs a text: " +
                (is_encoder ? "--fill, --embed or --tokens" : "--translate or --tokens"));
   if ((args_.has_lens || !call_.changes.empty()) && model_.kind() != ModelKind::decoder)
-    refuse(args_.has_lens ? "--lens" : "--hide", kind + "; a decoder's next token is shown");
+    refuse(looking_flag(args_), kind + "; a decoder's next token is shown");
   if (call_.beams > 1 && model_.kind() != ModelKind::encoder_decoder)
     refuse("--beams", kind + "; beams go with --translate");
+  if (is_encoder) {
+    std::vector<Problem> problems;
+    refuse_writing_flags(args_, kind + ", and writes no text", problems);
+    if (!problems.empty()) throw OptionError("run", std::move(problems));
+  }
 }
 
 void Run::run() {

@@ -154,6 +154,19 @@ class Run(Case):
         self.assertIn("only an encoder-decoder", self.refused("run", self.model("bert"), "--translate", "a"))
         self.assertIn("--stop-tokens", self.refused("run", self.model("llama"), "--tokens", "1", "--stop", "."))
 
+    def test_flags_that_nothing_would_read_are_refused(self):
+        llama, bert, t5 = (self.model(name) for name in ("llama", "bert", "t5"))
+        for args, said in (
+                ((llama, "--tokens", "1", "--lens", "--seed", "3"), "run: --seed: does not go with --lens"),
+                ((llama, "--tokens", "1", "--ablate", "0.2", "--max-tokens", "3"), "--max-tokens: does not go with --ablate"),
+                ((llama, "--tokens", "1", "--heads", "1", "--tap", "decoder.0.self.q", "-o", "x.safetensors"),
+                 "run: --heads: chosen of weights alone"),
+                ((bert, "--fill", "[MASK]", "--temperature", "1"), "run: --temperature: does not go with --fill"),
+                ((bert, "--tokens", "1", "--max-tokens", "3"), "run: --max-tokens: this model is an encoder"),
+                ((bert, "--fill", "[MASK]", "--ablate", "0.2"), "run: --ablate: shows a decoder's next token"),
+                ((t5, "--tokens", "1", "--beams", "2", "--ignore-eos"), "run: --ignore-eos: does not go with --beams")):
+            self.assertIn(said, self.refused("run", *args))
+
 
 class Stories(Case):
     """The trained model beside the sources, whose vocabulary makes text of its ids."""
