@@ -393,17 +393,18 @@ template <class V, int R, int C>
 void tile_strip(const glasshead::LinearTileArgs& args, index_t r0, index_t lane) noexcept {
   Strip<GroupPanel<V>, R, C, Walk::along> strip(args.x + r0 * args.x_stride, args.x_stride, 1,
                                                 args.tile + lane);
-  float* const sums = args.sums + r0 * kGroup + lane;
+  const index_t at = r0 * kGroup + lane;  // in sums, which are there where they are needed
   for (int r = 0; r < R; ++r)
     for (int c = 0; c < C; ++c)
-      strip.acc[r][c] = args.is_first ? V::set1(0) : V::load(sums + r * kGroup + c * V::W);
+      strip.acc[r][c] =
+          args.is_first ? V::set1(0) : V::load(args.sums + at + r * kGroup + c * V::W);
   strip.run(args.depth);
   for (int r = 0; r < R; ++r) {
     if (args.is_last)
       put_outputs<V, C>(strip.acc[r], args.bias + lane, args.count - lane,
                         args.y + (r0 + r) * args.y_stride + lane);
     else
-      for (int c = 0; c < C; ++c) V::store(sums + r * kGroup + c * V::W, strip.acc[r][c]);
+      for (int c = 0; c < C; ++c) V::store(args.sums + at + r * kGroup + c * V::W, strip.acc[r][c]);
   }
 }
 
