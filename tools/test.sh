@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the kernels
 # of aarch64 under an emulator; the Python package, from its wheel; the workbench in Chromium; the fast tests under
-# AddressSanitizer and UBSan; what has threads under ThreadSanitizer; 60 seconds of each fuzz target; the formatting. What each part took stands
-# before the closing line. FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
+# AddressSanitizer and UBSan; what has threads under ThreadSanitizer; 60 seconds of each fuzz target; the formatting.
+# What each part took stands before the release tests' own words; what failed is said once more at the very end.
+# FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
@@ -10,14 +11,23 @@ log=build/test-logs
 mkdir -p "$log"
 failed=()
 
+# The lines of a log that tell what failed, as compilers, CTest, GoogleTest, unittest, pytest, node, sanitizers, fuzz.sh
+# and cargo write them; $2... are options of grep.
+telling() {
+  local words='^not ok|error(:|\[)|^ *Error|^E  |^npm (error|ERR!)|CMake Error|\bFAIL\b|FAILED|Failed  |\((Failed|Timeout)\)|FOUND SOMETHING'
+  grep -nE "${@:2}" "$words|: Failure$|ERROR: |WARNING: ThreadSanitizer|panicked at" "$1" | sed -E 's/\.{4,}/ ... /'
+}
+
 part() {  # part NAME COMMAND...
   local name=$1 start=$SECONDS
   shift
   if "$@" >"$log/$name.log" 2>&1; then
     printf '%-28s ok      %4d s\n' "$name" $((SECONDS - start))
   else
-    printf '%-28s FAILED  %4d s   (the end of %s)\n' "$name" $((SECONDS - start)) "$log/$name.log"
-    tail -n 60 "$log/$name.log"
+    printf '%-28s FAILED  %4d s   (from %s)\n' "$name" $((SECONDS - start)) "$log/$name.log"
+    telling "$log/$name.log" -A12 | head -n 200
+    printf '%-28s           its end\n' "$name"
+    tail -n 30 "$log/$name.log"
     failed+=("$name")
   fi
 }
@@ -63,8 +73,12 @@ if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part tsan threads
 fi
 
-if [ ${#failed[@]} -gt 0 ]; then
-  echo "failed before the tests: ${failed[*]}"
-fi
 ctest --preset release -j "$jobs" || failed+=(release)
-[ ${#failed[@]} -eq 0 ]
+[ ${#failed[@]} -eq 0 ] && exit
+# Last, so that the end of whatever keeps the output says it: which parts, and the first lines that tell why.
+echo
+for name in "${failed[@]}"; do
+  echo "FAILED: $name"
+  [ ! -f "$log/$name.log" ] || telling "$log/$name.log" | head -n 8 | cut -c1-200
+done
+exit 1
