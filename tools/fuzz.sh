@@ -12,7 +12,7 @@ fuzz_one() {
   mkdir -p "$work/$name"
   [ -f "$root/fuzz/$name.dict" ] && words=("-dict=$root/fuzz/$name.dict")
   if "$bin/$target" "$work/$name" "$root/fuzz/corpus/$name" -max_total_time="$seconds" -rss_limit_mb=2048 \
-      -timeout=10 -artifact_prefix="$work/$name-" "${words[@]}" >"$work/$name.log" 2>&1; then
+      -timeout=30 -artifact_prefix="$work/$name-" "${words[@]}" >"$work/$name.log" 2>&1; then
     echo "fuzz $name: $(grep -o 'Done [0-9]* runs' "$work/$name.log" | tail -1)"
   else
     tail -40 "$work/$name.log"

@@ -14,7 +14,7 @@ fi
 
 if ! cat "${wanted[@]}" | cmp -s - "$environment/installed.txt"; then
   "${PYTHON:-python3}" -m venv "$environment"
-  "$environment/bin/pip" install --quiet --no-cache-dir --disable-pip-version-check "${wanted[@]/#/-r}"
+  "$environment/bin/pip" install --quiet --retries 10 --no-cache-dir --disable-pip-version-check "${wanted[@]/#/-r}"
   cat "${wanted[@]}" >"$environment/installed.txt"
 fi
 

@@ -9,7 +9,7 @@ done
 
 # npm ci starts from nothing, so only when the pinned versions changed.
 if ! cmp -s web/package-lock.json web/node_modules/.installed; then
-  (cd web && npm ci --no-audit --no-fund --loglevel=error)
+  (cd web && npm ci --fetch-retries=5 --no-audit --no-fund --loglevel=error)
   cp web/package-lock.json web/node_modules/.installed
 fi
 node tools/pack.mjs build/wasm/bin/{learn,lesson,glasshead}.wasm

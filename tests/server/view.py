@@ -117,6 +117,15 @@ class Served:
                 pass
             return answer
 
+    def has_read(self, client):
+        """Whether the server has taken this connection and read all that was sent on it."""
+        ends = [f":{self.port:04X}", f":{client.getsockname()[1]:04X}"]
+        for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, *addresses, _, queues, _, _, _, _, inode = line.split()[:10]
+            if all(address.endswith(end) for address, end in zip(addresses, ends)):
+                return inode != "0" and queues.endswith(":00000000")
+        return False
+
     def end(self, by=signal.SIGTERM):
         """Its exit code."""
         if self.process.poll() is None:

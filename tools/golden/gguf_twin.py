@@ -36,7 +36,7 @@ def gguf_name(names: gguf.TensorNameMap, name: str) -> str:
 
 
 def converted(spec: Spec, config: Any, name: str, value: np.ndarray) -> np.ndarray:
-    if spec.gguf == "llama" and (part := re.search(r"self_attn\.([qk])_proj", name)):
+    if spec.gguf in ("llama", "smollm3") and (part := re.search(r"self_attn\.([qk])_proj", name)):
         return permute(value, config.num_attention_heads if part[1] == "q" else config.num_key_value_heads)
     if spec.gguf.startswith("gemma") and name.endswith("norm.weight"):
         return value + 1
@@ -73,10 +73,15 @@ def decoder_keys(writer: gguf.GGUFWriter, spec: Spec, config: Any) -> None:
     else:
         writer.add_key_length(width)
         writer.add_value_length(width)
-    if spec.gguf == "llama":
+    if spec.gguf in ("llama", "smollm3"):
         writer.add_rope_dimension_count(width)
-    if spec.gguf.startswith("gemma"):
+    if spec.gguf.startswith("gemma") or config.model_type == "mistral":
         writer.add_sliding_window(config.sliding_window)
+    if spec.gguf == "gemma3":
+        writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
+        writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(rope["factor"])
     if spec.gguf == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)

@@ -220,12 +220,20 @@ LLAMA = [
         decoder(sliding_window=3),
         "window of 3 keys on every layer",
         edit=published_rope("rope_type"),
+        gguf="llama",
     ),
     Spec(
         "smollm3",
         "SmolLM3ForCausalLM",
         decoder(num_hidden_layers=3, head_dim=4, no_rope_layers=[1, 0, 1], tie_word_embeddings=True),
         "a layer without rope in the middle",
+    ),
+    Spec(
+        "smollm3-plain",
+        "SmolLM3ForCausalLM",
+        decoder(num_hidden_layers=4, head_dim=4, tie_word_embeddings=True),
+        "every fourth layer without rope, which neither file says",
+        gguf="smollm3",
     ),
 ]
 
@@ -343,6 +351,23 @@ OTHER_DECODERS = [
         edit=published_gemma3,
     ),
     Spec(
+        "gemma3-plain",
+        "Gemma3ForCausalLM",
+        decoder(
+            num_hidden_layers=3,
+            sliding_window=3,
+            query_pre_attn_scalar=8,
+            tie_word_embeddings=True,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            rope_parameters={
+                "full_attention": rope("linear", factor=4.0),
+                "sliding_attention": {"rope_type": "default", "rope_theta": 30.0},
+            },
+        ),
+        "scores scaled by the head's size, the one scale that a GGUF knows; which layers are full, named one by one",
+        gguf="gemma3",
+    ),
+    Spec(
         "phi3",
         "Phi3ForCausalLM",
         decoder(
@@ -441,6 +466,17 @@ T5 = [
         targets=(9, 6),
         stored="F32",
         seed=6,
+    ),
+    Spec(
+        "t5-plain",
+        "T5ForConditionalGeneration",
+        t5(relative_attention_max_distance=128),
+        "version 1.0 as a GGUF has it: no head of its own, so scaled; the distance of 128",
+        kind="encoder-decoder",
+        lengths=(30, 23),
+        targets=(9, 6),
+        gguf="t5",
+        seed=3,
     ),
     Spec(
         "t5-v1_1",

@@ -77,7 +77,8 @@ def dies(q, k, v):
 
 @pytest.mark.parametrize("function", [dies, lambda q, k, v: dies(q, k, v)], ids=["importable", "forked"])
 def test_crashes_and_hangs_are_rows(function):
-    report = glasshead.audit(function, groups=["shapes"], takes=[], timeout=0.5, name="dies")
+    # As long as this, no right answer takes on a machine that is busy.
+    report = glasshead.audit(function, groups=["shapes"], takes=[], timeout=4, name="dies")
     assert row(report, "shapes", "length-3").verdict == "crashes"
     assert "signal 11" in row(report, "shapes", "length-3").text
     assert row(report, "shapes", "length-17").verdict == "hangs"
