@@ -287,7 +287,7 @@ TEST(LinearKernels, write_every_nan_as_one_quiet_nan_and_keep_infinities) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const float expected[] = {kNan, kInfinity, kNan, kInfinity, 2};
   for (const KernelSet& set : runnable_sets()) {
-    float y[32];
+    float y[32], sums[32];
     set.linear.row({.form = WeightForm::f32,
                     .weights = &w[0],
                     .in = 2,
@@ -301,7 +301,7 @@ TEST(LinearKernels, write_every_nan_as_one_quiet_nan_and_keep_infinities) {
                      .rows = 1,
                      .tile = &w[0],
                      .depth = 2,
-                     .sums = nullptr,
+                     .sums = sums,
                      .is_first = true,
                      .is_last = true,
                      .bias = &bias[0],
