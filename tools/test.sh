@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Everything: the release build and all tests; the same bytes from clang at -O0 and from WebAssembly; the kernels
-# of aarch64 under an emulator; the Python package, from its wheel; the workbench in Chromium; the fast tests under
-# AddressSanitizer and UBSan; what has threads under ThreadSanitizer; 60 seconds of each fuzz target; the formatting.
-# What each part took stands before the release tests' own words; what failed is said once more at the very end.
+# Everything: the release build and all tests, with the same bytes from clang (the command as AddressSanitizer has it)
+# and from WebAssembly; the kernels of aarch64 under an emulator; the Python package, from its wheel; the workbench in
+# Chromium; the fast tests under AddressSanitizer and UBSan; what has threads under ThreadSanitizer; 60 seconds of each
+# fuzz target; the formatting. What each part took stands before the release tests' own words; what failed is said once
+# more at the very end.
 # FUZZ_SECONDS and SKIP_SANITIZERS=1 shorten a run by hand.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -35,7 +36,6 @@ part() {  # part NAME COMMAND...
 build() {  # build PRESET [-D...]: the whole tree of a preset
   cmake --preset "$@" && cmake --build --preset "$1"
 }
-build_command() { cmake --preset "$1" && cmake --build --preset "$1" --target glasshead_cli; }
 neon() { cmake --preset aarch64 && cmake --build --preset aarch64 && ctest --preset aarch64; }
 threads() {  # what has threads, under ThreadSanitizer
   cmake --preset tsan && cmake --build --preset tsan --target test_base test_core &&
@@ -54,7 +54,6 @@ rust() {  # the crate's own tests, and its style where those tools are installed
 formatted() { git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror; }
 
 part build-release build release
-part build-dev build_command dev
 part build-wasm build wasm
 if [ "$(uname -m)" = aarch64 ]; then
   echo 'neon                         runs on this machine itself, with the other tests; no emulator is needed'

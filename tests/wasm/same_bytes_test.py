@@ -13,7 +13,7 @@ ROOT, GLASSHEAD = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 del sys.argv[1:3]
 MODULE = ROOT / "build/wasm/bin/glasshead.wasm"
 LEARN, LESSON = (ROOT / f"build/wasm/bin/{name}.wasm" for name in ("learn", "lesson"))  # web/tests compares their views
-OTHERS = [p for p in (ROOT / "build" / preset / "bin/glasshead" for preset in ("dev", "release", "coverage"))
+OTHERS = [p for p in (ROOT / "build" / preset / "bin/glasshead" for preset in ("asan", "dev", "release", "coverage"))
           if p.exists() and p != GLASSHEAD]
 CASES = sorted((ROOT / "cases").glob("*.json"))
 FORMS = ["json", "text", "md", "latex", "html", "svg", "csv"]
