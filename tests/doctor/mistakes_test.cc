@@ -210,6 +210,8 @@ TEST(GoldenMistakes, are_found_or_said_to_be_missing) {
 struct TellTale {
   const char* id;
   Rows weights;  // 4 decimals, from exact arithmetic
+
+  friend void PrintTo(const TellTale& tale, std::ostream* to) { *to << tale.id; }
 };
 
 class ThreeTokensCausal : public ::testing::TestWithParam<TellTale> {};

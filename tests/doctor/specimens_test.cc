@@ -1,6 +1,7 @@
 // Wrong attention that shares no code with the catalogue is named, or located.
 #include <algorithm>
 #include <functional>
+#include <ostream>
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,9 @@ struct Specimen {
   std::string name_of_fault;  // the verdict, or what no input of this shape tells from it
   std::vector<int> lengths = {};
   std::optional<Rotary> rotary = {};
+
+  // What GoogleTest writes beside the test's name, instead of the object's bytes.
+  friend void PrintTo(const Specimen& specimen, std::ostream* to) { *to << specimen.name_of_fault; }
 };
 
 AttentionOptions plain() { return {}; }
