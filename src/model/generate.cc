@@ -1,10 +1,11 @@
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/fail.h"
-#include "glasshead/model.h"
-#include "model/session_impl.h"
+#include "glasshead/text_writer.h"
 
 namespace glasshead {
 namespace {
@@ -33,28 +34,6 @@ std::vector<Problem> problems_of(const Session& session, const GenerateOptions& 
   return problems;
 }
 
-// Whether a stop text has come; keeps no more of the text than the longest could begin in.
-class Stops {
- public:
-  explicit Stops(const GenerateOptions& options) : options_(options) {
-    for (const std::string& text : options.stop) longest_ = std::max(longest_, text.size());
-  }
-  bool come_with(index_t id) {
-    if (options_.stop.empty()) return false;
-    const std::string more = options_.text_of(id);
-    seen_ += more;
-    for (const std::string& text : options_.stop)
-      if (seen_.find(text) != std::string::npos) return true;
-    if (seen_.size() >= longest_) seen_.erase(0, seen_.size() - longest_ + 1);
-    return false;
-  }
-
- private:
-  const GenerateOptions& options_;
-  std::size_t longest_ = 0;
-  std::string seen_;
-};
-
 }  // namespace
 
 const char* name(StopReason reason) {
@@ -62,40 +41,65 @@ const char* name(StopReason reason) {
   return kNames[static_cast<int>(reason)];
 }
 
+TextWriter::TextWriter(Session& session, std::vector<index_t> prompt, GenerateOptions options)
+    : session_(&session), options_(std::move(options)), text_(std::move(prompt)) {
+  std::vector<Problem> problems = problems_of(session, options_);
+  if (!problems.empty()) fail(ErrorKind::option, "generate", std::move(problems));
+  for (const std::string& text : options_.stop)
+    longest_stop_ = std::max(longest_stop_, text.size());
+}
+
+// Keeps no more of the text than the longest could begin in.
+bool TextWriter::stops_with(index_t id) {
+  if (options_.stop.empty()) return false;
+  seen_ += options_.text_of(id);
+  for (const std::string& text : options_.stop)
+    if (seen_.find(text) != std::string::npos) return true;
+  if (seen_.size() >= longest_stop_) seen_.erase(0, seen_.size() - longest_stop_ + 1);
+  return false;
+}
+
+std::optional<index_t> TextWriter::end(StopReason why) {
+  is_over_ = true;
+  why_ = why;
+  return std::nullopt;
+}
+
+std::optional<index_t> TextWriter::next() {
+  if (is_over_) return std::nullopt;
+  const auto unread = text_.begin() + static_cast<std::ptrdiff_t>(read_);
+  const View<const float, 2> logits = session_->forward(
+      {{options_.sequence, {unread, text_.end()}}}, LogitRows::last, options_.taps);
+  read_ = text_.size();
+  if (written_ == options_.max_tokens) return end(StopReason::length);
+  const index_t id = sample({logits.data, {logits.shape[1]}}, options_.sampling, text_,
+                            static_cast<std::uint64_t>(written_));
+  if ((options_.stops_at_eos && contains(session_->model().eos(), id)) ||
+      contains(options_.stop_ids, id))
+    return end(StopReason::end_id);
+  text_.push_back(id);
+  ++written_;
+  const index_t limit = session_->model().position_limit();
+  if (stops_with(id))
+    end(StopReason::stop_text);
+  else if (written_ == options_.max_tokens ||
+           (limit > 0 && session_->length(options_.sequence) >= limit))
+    end(StopReason::length);
+  return id;
+}
+
 Generation generate(Session& session, const std::vector<index_t>& prompt,
                     const GenerateOptions& options) {
-  std::vector<Problem> problems = problems_of(session, options);
-  if (!problems.empty()) fail(ErrorKind::option, "generate", std::move(problems));
-  const Model& model = session.model();
-  const index_t limit = model.position_limit();
   Generation result;
-  Stops stops(options);
-  std::vector<index_t> text = prompt;
-  View<const float, 2> logits =
-      session.forward({{options.sequence, prompt}}, LogitRows::last, options.taps);
-  std::vector<Session::Part> next{{options.sequence, {0}}};
-  while (static_cast<index_t>(result.ids.size()) < options.max_tokens) {
-    const index_t id = sample({logits.data, {logits.shape[1]}}, options.sampling, text,
-                              static_cast<std::uint64_t>(result.ids.size()));
-    if ((options.stops_at_eos && contains(model.eos(), id)) || contains(options.stop_ids, id)) {
-      result.why = StopReason::end_id;
-      break;
-    }
-    result.ids.push_back(id);
-    text.push_back(id);
-    if (options.on_token && !options.on_token(id)) {
+  TextWriter writer(session, prompt, options);
+  while (const std::optional<index_t> id = writer.next()) {
+    result.ids.push_back(*id);
+    if (options.on_token && !options.on_token(*id)) {
       result.why = StopReason::callback;
-      break;
+      return result;
     }
-    if (stops.come_with(id)) {
-      result.why = StopReason::stop_text;
-      break;
-    }
-    if (static_cast<index_t>(result.ids.size()) == options.max_tokens) break;
-    if (limit > 0 && session.length(options.sequence) >= limit) break;
-    next[0].ids[0] = id;
-    logits = session.forward(next, LogitRows::last, options.taps);
   }
+  result.why = writer.why();
   return result;
 }
 
