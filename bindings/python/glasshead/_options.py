@@ -66,10 +66,36 @@ def _integers(native: _native.Options, value: Any, where: str) -> list[int]:
     try:
         if any(isinstance(number, bool) for number in numbers):
             raise TypeError
-        return [operator.index(number) for number in numbers]
+        whole = [operator.index(number) for number in numbers]
     except TypeError:
         native.problem(where, f"{value!r} is not made of whole numbers")
         return [0]
+    if all(-(2**63) <= number < 2**63 for number in whole):
+        return whole
+    native.problem(where, f"{value!r} is beyond 64 bits")
+    return [0]
+
+
+def _integer(native: _native.Options, value: Any, where: str) -> int:
+    numbers = _integers(native, value, where)
+    if len(numbers) != 1:
+        native.problem(where, f"{value!r} is not one whole number")
+    return numbers[0] if numbers else 0
+
+
+def _number(native: _native.Options, value: Any, where: str) -> float:
+    numbers = _floats(native, value, where)
+    if len(numbers) != 1:
+        native.problem(where, f"{value!r} is not one number")
+    return numbers[0] if numbers else 0.0
+
+
+def _is_on(value: Any) -> bool:
+    """Whether it is anything but 0 or None, which turn an option off."""
+    try:
+        return value is not None and float(value) != 0
+    except (TypeError, ValueError):
+        return True
 
 
 def _floats(native: _native.Options, value: Any, where: str) -> list[float]:
@@ -130,7 +156,7 @@ def _add_where(
     q_len, kv_len = pairs[2:]
     start = kv_len - q_len if align == "end" else 0
     if query_start is not None:
-        start = _integers(native, query_start, "query_start")[0]
+        start = _integer(native, query_start, "query_start")
     elif align is None and q_len != kv_len:
         native.problem("where", f"speaks of positions; q_len is {q_len}, kv_len {kv_len}: state align or query_start")
         return
@@ -147,7 +173,7 @@ def _add_masks(
     if window is not None:
         sides = _listed(window)
         if isinstance(sides, (list, tuple)) and len(sides) == 2:
-            native.window(*(None if side is None else _integers(native, side, "window")[0] for side in sides))
+            native.window(*(None if side is None else _integer(native, side, "window") for side in sides))
         else:
             native.problem("window", f"{window!r}; (left, right), each a number of keys or None for no limit")
     if key_lengths is not None:
@@ -171,22 +197,33 @@ def _add_biases(native: _native.Options, heads: int, bias: Any, alibi: Any, alib
         t5 = t5 if isinstance(t5, T5) else T5(t5)
         rows = _listed(t5.table)
         numbers = _floats(native, t5.table, "t5")
+        distance = _integer(native, t5.max_distance, "t5")
         buckets = len(rows) if isinstance(rows, (list, tuple)) else 0
         if buckets == 0 or not numbers or len(numbers) % buckets != 0:
             native.problem("t5", "the table has a row for each bucket, and in it a number for each head")
         else:
-            native.t5(buckets, len(numbers) // buckets, numbers, t5.is_bidirectional, t5.max_distance)
+            native.t5(buckets, len(numbers) // buckets, numbers, bool(t5.is_bidirectional), distance)
 
 
 def _add_position(native: _native.Options, query_start: int | None, align: str | None) -> None:
     if query_start is not None and align is not None:
         native.problem("align", "contradicts query_start; one of them says where query row 0 stands")
     if query_start is not None:
-        native.query_start(_integers(native, query_start, "query_start")[0])
+        native.query_start(_integer(native, query_start, "query_start"))
     elif align in ("start", "end"):
         native.align(align == "end")
     elif align is not None:
         native.problem("align", f"{align!r} is neither 'start' nor 'end'")
+
+
+def _seed(native: _native.Options, value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 2**64:
+        return int(value)
+    if value is None:
+        native.problem("dropout_seed", "missing; dropout_p needs it, a whole number that decides what is dropped")
+    else:
+        native.problem("dropout_seed", f"{value!r}; 0 to 2^64 - 1 are possible")
+    return 0
 
 
 def pairs_of(query: Any, key: Any) -> tuple[int, int, int, int]:
@@ -234,20 +271,14 @@ def build(
     _add_biases(native, heads, bias, alibi, alibi_form, t5)
     _add_position(native, query_start, align)
     if scale is not None:
-        native.scale(_floats(native, scale, "scale")[0])
-    if softcap:
-        native.softcap(_floats(native, softcap, "softcap")[0])
+        native.scale(_number(native, scale, "scale"))
+    if _is_on(softcap):
+        native.softcap(_number(native, softcap, "softcap"))
     if sinks is not None:
         native.sinks(_floats(native, sinks, "sinks"))
     if empty_row not in ("zero", "error"):
         native.problem("empty_row", f"{empty_row!r} is neither 'zero' nor 'error'")
     native.empty_row(empty_row == "error")
-    if dropout_p:
-        if dropout_seed is None:
-            native.problem("dropout_seed", "missing; dropout_p needs it, a whole number that decides what is dropped")
-        seed = 0 if dropout_seed is None else _integers(native, dropout_seed, "dropout_seed")[0]
-        if not 0 <= seed < 2**64:
-            native.problem("dropout_seed", f"{seed}; 0 to 2^64 - 1 are possible")
-            seed = 0
-        native.dropout(float(dropout_p), seed)
+    if _is_on(dropout_p):
+        native.dropout(_number(native, dropout_p, "dropout_p"), _seed(native, dropout_seed))
     return native

@@ -75,6 +75,17 @@ def test_options_that_are_not_what_they_should_be(qkv):
     assert "query_start" in problems(q, k, v, query_start=0, align="end")["align"]
 
 
+def test_values_of_any_kind_are_told_with_the_others(qkv):
+    q, k, v = qkv(heads=2)
+    table = np.zeros((32, 2))
+    found = problems(
+        q, k, v, softcap="soft", scale=[1, 2], dropout_p=[0.1, 0.2], dropout_seed=2**64, query_start=2**70,
+        window=([1, 2], 0), t5=glasshead.T5(table, max_distance="far"), align=3, key_lengths=[],
+    )  # fmt: skip
+    assert {"softcap", "scale", "dropout_p", "dropout_seed", "query_start", "window", "t5", "align"} <= set(found)
+    np.testing.assert_array_equal(sdpa(q, k, v, softcap=None, dropout_p=np.float32(0)), sdpa(q, k, v))
+
+
 def test_an_unknown_keyword_is_refused_in_the_functions_name_with_the_one_that_was_meant(qkv):
     q, k, v = qkv(heads=2)
     cache = glasshead.KvCache(2, q.shape[-1])
