@@ -3,6 +3,7 @@
     out = glasshead.scaled_dot_product_attention(query, key, value, is_causal=True)
     weights = glasshead.attention_weights(query, key, heads=3, rows=-1, is_causal=True)
     print(glasshead.trace_case("three-tokens-causal"))
+    print(glasshead.Session(glasshead.Model("stories260K")).generate("Once upon a time").text)
 
 Arrays of NumPy, PyTorch and JAX are read where they lie, and results are of the same kind. What is computed, and what
 is promised of it, is docs/conventions.md; `glasshead.torch` has the same with gradients, `glasshead.diagnose` judges
@@ -27,9 +28,27 @@ from ._cache import KvCache
 from ._doctor import Cause, Diagnosis, Entry, NamedMistake, Probe, Rotary, RowReport, diagnose, make_probe
 from ._errors import Error, FormatError, IoError, OptionError, Problem, ShapeError
 from ._interactive import Interactive
-from ._native import Context, alibi_slopes, kernel_sets
+from ._logits import TokenProbability, kl_divergence, most_probable, sample
+from ._model import Model, model_facts
+from ._native import (
+    AttentionFacts,
+    Context,
+    FamilyFacts,
+    LayerFacts,
+    ModelCost,
+    ModelFacts,
+    StackFacts,
+    StoredFacts,
+    alibi_slopes,
+    kernel_sets,
+    known_models,
+    model_families,
+)
 from ._options import T5, Options, allowed_where
 from ._page import Page, Printing
+from ._session import Beam, Filled, Generation, Session, Stream
+from ._taps import HidePairs, Patch, ReplaceHead, Tap, Taps
+from ._tokenizer import Encoding, Tokenizer, chat_form, chat_prompt
 from ._trace import Step, Trace, cases, trace, trace_case
 
 try:
@@ -39,42 +58,71 @@ except PackageNotFoundError:  # imported from a build tree
 
 __all__ = [
     "AttendPlan",
+    "AttentionFacts",
     "AuditReport",
     "AuditRow",
+    "Beam",
     "Cause",
     "Context",
     "Diagnosis",
+    "Encoding",
     "Entry",
     "Error",
+    "FamilyFacts",
+    "Filled",
     "FormatError",
+    "Generation",
+    "HidePairs",
     "Interactive",
     "IoError",
     "KvCache",
+    "LayerFacts",
+    "Model",
+    "ModelCost",
+    "ModelFacts",
     "NamedMistake",
     "OptionError",
     "Options",
     "Page",
+    "Patch",
     "Printing",
     "Probe",
     "Problem",
+    "ReplaceHead",
     "Rotary",
     "RowReport",
     "RowState",
+    "Session",
     "ShapeError",
+    "StackFacts",
     "Step",
+    "StoredFacts",
+    "Stream",
     "T5",
+    "Tap",
+    "Taps",
     "Tiles",
+    "TokenProbability",
+    "Tokenizer",
     "Trace",
     "alibi_slopes",
     "allowed_where",
     "attention_weights",
     "audit",
     "cases",
+    "chat_form",
+    "chat_prompt",
     "check",
     "diagnose",
     "kernel_sets",
+    "kl_divergence",
+    "known_models",
     "make_probe",
+    "model_facts",
+    "model_families",
+    "most_probable",
     "plan_attend",
+    "sample",
     "scaled_dot_product_attention",
     "top_weights",
     "trace",

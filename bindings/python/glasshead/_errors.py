@@ -42,6 +42,8 @@ for _kind in (Problem, Error, *_CLASSES.values()):
 
 def made(kind: str, text: str, function: str, problems: list[tuple[str, str]]) -> Error:
     """The exception for one of the library's errors."""
+    spelled = function.replace("::", ".")  # Session.forward
+    text, function = text.replace(function, spelled), spelled
     error = _CLASSES[kind](text)
     error.function = function
     error.problems = tuple(Problem(*problem) for problem in problems)

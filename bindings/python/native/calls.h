@@ -16,5 +16,8 @@ void add_calls(nb::module_& module);
 void add_cache(nb::module_& module);
 void add_trace(nb::module_& module);
 void add_doctor(nb::module_& module);
+void add_models(nb::module_& module);  // with the two below
+void add_facts(nb::module_& module);
+void add_tokenizer(nb::module_& module);
 
 }  // namespace glasshead::python

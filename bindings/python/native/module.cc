@@ -100,4 +100,5 @@ NB_MODULE(_native, module) {
   python::add_doctor(module);
   python::add_trace(module);
   python::add_audit(module);
+  python::add_models(module);
 }

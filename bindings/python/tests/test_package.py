@@ -49,6 +49,15 @@ def test_cases_come_with_it():
     assert glasshead.cases() == sorted(path.stem for path in (ROOT / "cases").glob("*.json"))
 
 
+def test_tokenizers_are_in_where_a_new_enough_cargo_is():
+    try:
+        said = subprocess.run(["cargo", "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no cargo")
+    version = tuple(int(part) for part in re.search(r"([0-9]+)\.([0-9]+)", said).groups())
+    assert glasshead.Tokenizer.is_available() or version < (1, 85)
+
+
 def test_importing_it_imports_no_framework():
     frameworks = ("torch", "jax", "ml_dtypes", "transformers")
     program = f"import sys, glasshead; print([name for name in {frameworks} if name in sys.modules])"

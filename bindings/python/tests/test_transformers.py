@@ -87,3 +87,20 @@ def test_a_learned_position_bias_has_its_gradient(tokens):
     assert found[0][-1].abs().max() > 0
     for ours, plain in zip(*found, strict=True):
         torch.testing.assert_close(ours, plain, rtol=1e-3, atol=1e-5)
+
+
+def test_a_saved_model_gives_the_same_numbers(tokens, tmp_path):
+    model = model_of("eager", bos_token_id=1, eos_token_id=None)
+    model.save_pretrained(tmp_path)
+    session, taps = glasshead.Session(glasshead.Model(tmp_path)), glasshead.Taps("decoder.*.self.weights")
+    text = tokens[0].tolist()
+    with torch.no_grad():
+        plain = model(tokens[:1], output_attentions=True)
+        written = model.generate(tokens[:1], max_new_tokens=12, do_sample=False, pad_token_id=0)
+    logits = session.forward(text, rows="all", taps=taps)
+    torch.testing.assert_close(torch.from_numpy(logits), plain.logits[0], rtol=2e-4, atol=1e-5)
+    for layer, weights in enumerate(plain.attentions):
+        ours = torch.from_numpy(taps[f"decoder.{layer}.self.weights"])
+        torch.testing.assert_close(ours, weights[0], rtol=0, atol=1e-5)
+    session.truncate(0)
+    assert session.generate(text, max_tokens=12).ids == written[0, len(text) :].tolist()
