@@ -303,11 +303,11 @@ class Session:
         sequence: the beginning of every beam; left as it was.
         """
         given = Given("beam_search")
-        numbers = [given.whole("beams", beams), given.whole("max_tokens", max_tokens)]
+        kept, most = given.whole("beams", beams), given.whole("max_tokens", max_tokens)
         penalty, number = given.number("length_penalty", length_penalty), given.whole("sequence", sequence)
         ids = self._prompt(given, prompt)
         given.done()
-        found = _native.beam_search(self._native, ids, *numbers, penalty, number)
+        found = _native.beam_search(self._native, ids, kept, most, penalty, number)
         return [Beam(*beam) for beam in found]
 
     @named()
