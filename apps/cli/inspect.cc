@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/inspect_model.h"
+#include "cli/model_files.h"
 #include "glasshead/context.h"
 #include "glasshead/cpu.h"
 #include "glasshead/error.h"
@@ -25,7 +26,7 @@ namespace {
 struct InspectArgs {
   std::string what;
   std::optional<index_t> context;
-  bool is_json = false;
+  bool has_places = false, is_json = false;
 };
 
 std::vector<std::string> words(const std::string& text) {
@@ -92,7 +93,10 @@ std::string cpu_report(bool is_json) {
 // A word that is neither a file nor a name: perhaps a slip in a name.
 std::string model_text(const InspectArgs& args) {
   try {
-    return model_report(args.what, args.context, args.is_json);
+    return in_name_of("inspect", [&] {
+      return args.has_places ? places_report(args.what, args.is_json)
+                             : model_report(args.what, args.context, args.is_json);
+    });
   } catch (const IoError& error) {
     if (args.what.find_first_of("/.") != std::string::npos) throw;
     std::vector<Problem> problems = error.problems();
@@ -104,6 +108,11 @@ std::string model_text(const InspectArgs& args) {
 }
 
 void run(const InspectArgs& args) {
+  const bool is_model = args.what != "cpu" && args.what != "families" && args.what != "models";
+  if (args.has_places && !is_model)
+    throw OptionError("inspect", {{"--places", args.what + " has none; a model has"}});
+  if (args.has_places && args.context)
+    throw OptionError("inspect", {{"--context", "says what the costs are for; --places has none"}});
   if (args.what == "cpu")
     write_result("", cpu_report(args.is_json));
   else if (args.what == "families")
@@ -128,6 +137,8 @@ void add(CLI::App& command, int&) {
       .add_option("--context", args->context,
                   "How many tokens the costs are for (default: what the model was made for)")
       ->type_name("N");
+  command.add_flag("--places", args->has_places,
+                   "The places of a run that glasshead run --tap may name, with their shapes");
   command.add_flag("--json", args->is_json, "Print JSON");
   command.callback([args] { run(*args); });
 }
@@ -140,6 +151,8 @@ const Command kInspect{
     "glasshead inspect SmolLM2-135M-Instruct.Q4_1.gguf\n"
     "# what a context of 4,096 tokens costs a published model, without its files\n"
     "glasshead inspect llama-2-70b --context 4096\n"
+    "# which numbers of a run can be saved\n"
+    "glasshead inspect gpt2 --places\n"
     "# the processor's instruction sets and the kernel sets that can run on it\n"
     "glasshead inspect cpu\n"
     "# the same for scripts\n"

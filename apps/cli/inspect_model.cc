@@ -59,19 +59,6 @@ std::vector<LayerKind> kinds_of(const StackFacts& stack) {
   return kinds;
 }
 
-// "0-4, 6-10, 12": runs of neighbours.
-std::string ranges(const std::vector<index_t>& numbers) {
-  std::string text;
-  for (std::size_t begin = 0; begin < numbers.size();) {
-    std::size_t end = begin;
-    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
-    text += (text.empty() ? "" : ", ") + std::to_string(numbers[begin]);
-    if (end > begin) text += (end == begin + 1 ? ", " : "-") + std::to_string(numbers[end]);
-    begin = end + 1;
-  }
-  return text;
-}
-
 std::string heads_text(const AttentionFacts& attention) {
   const index_t share = attention.heads / attention.kv_heads;
   std::string text = fmt::format("{} query heads of {}, ", attention.heads, attention.d_k);
@@ -264,6 +251,18 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::string ranges(const std::vector<index_t>& numbers) {
+  std::string text;
+  for (std::size_t begin = 0; begin < numbers.size();) {
+    std::size_t end = begin;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    text += (text.empty() ? "" : ", ") + std::to_string(numbers[begin]);
+    if (end > begin) text += (end == begin + 1 ? ", " : "-") + std::to_string(numbers[end]);
+    begin = end + 1;
+  }
+  return text;
+}
 
 std::string model_report(const std::string& path_or_name, std::optional<index_t> context,
                          bool is_json) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "glasshead/tensor.h"
 
@@ -12,6 +13,12 @@ namespace glasshead::cli {
 // model was made for.
 std::string model_report(const std::string& path_or_name, std::optional<index_t> context,
                          bool is_json);
+
+// The places of a run that --tap may name, with their shapes.
+std::string places_report(const std::string& path_or_name, bool is_json);
+
+// "0-4, 6-10, 12": runs of neighbours.
+std::string ranges(const std::vector<index_t>& numbers);
 
 // A Markdown table of the families that can be loaded; with is_json, the same for scripts.
 std::string families_report(bool is_json);

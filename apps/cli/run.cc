@@ -19,8 +19,16 @@ std::vector<Problem> in_flags(const RunArgs& args, std::vector<Problem> problems
   if (args.translate) text = "--translate";
   if (!args.embed.empty()) text = "--embed";
   for (Problem& problem : problems) {
-    if (problem.where == "taps") problem.where = "--tap";
-    if (problem.where == "changes") problem.where = args.ablate.empty() ? "--hide" : "--ablate";
+    if (problem.where == "taps") {
+      problem.where = "--tap";
+      if (problem.what.find("no such place") != std::string::npos)
+        problem.what += "; glasshead inspect " + args.model + " --places lists all";
+    }
+    // Positions are hidden, heads of layers taken away.
+    if (problem.where == "changes")
+      problem.where = problem.what.starts_with("layer ") || problem.what.starts_with("head ")
+                          ? "--ablate"
+                          : "--hide";
     if (problem.where == "stop_ids") problem.where = "--stop-tokens";
     if (problem.where.starts_with("parts[") || problem.where.starts_with("text"))
       problem.where = text;
@@ -108,6 +116,11 @@ void add(CLI::App& command, int&) {
   command.add_flag("--lens", args->has_lens, "What each layer would say the next token is");
   command.add_option("-o,--out", args->out, "Where taps or vectors go: a .safetensors file")
       ->type_name("FILE");
+  command
+      .add_option("--context", args->context,
+                  "How many tokens the text may grow to, for models whose positions depend on it "
+                  "(Phi-3's long form)")
+      ->type_name("N");
   command.add_option("--threads", args->threads, "Threads (0: all cores)")->type_name("N");
   command.add_flag("--quiet", args->is_quiet, "No notes on stderr");
   command.add_flag("--json", args->is_json, "Print JSON");

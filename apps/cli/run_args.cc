@@ -204,6 +204,7 @@ RunCall read_call(const RunArgs& args, std::vector<Problem>& problems) {
       g.stop_ids.push_back(id);
   call.beams = values.whole("--beams", args.beams, 1, kMostThreads);
   call.threads = static_cast<int>(values.whole("--threads", args.threads, 0, kMostThreads));
+  call.model.context = values.whole("--context", args.context, 0, kMostTokens);
   check_texts(args, call, problems);
   read_taps(args, call, problems);
   read_changes(args, call, problems);

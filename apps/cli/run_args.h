@@ -15,7 +15,7 @@ struct RunArgs {
   std::optional<std::string> prompt, chat, tokens, fill, translate;
   std::vector<std::string> embed, stop;
   std::string max_tokens = "128", temperature = "0", top_k = "0", top_p = "1", min_p = "0",
-              repetition_penalty = "1", seed = "0", threads = "0", beams = "1";
+              repetition_penalty = "1", seed = "0", threads = "0", beams = "1", context = "0";
   std::vector<std::string> stop_tokens, taps;
   std::string heads, rows, out, hide;
   std::vector<std::string> ablate;
@@ -29,6 +29,7 @@ struct RunCall {
   GenerateOptions generate;
   index_t beams = 1;
   int threads = 0;
+  ModelOptions model;
   std::vector<Tap> taps;
   std::vector<Change> changes;
   bool has_text = false;  // a text, for which the model's tokenizer is needed

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/model_files.h"
 #include "cli/run_report.h"
 #include "glasshead/chat.h"
 
@@ -35,11 +36,11 @@ Run::Run(const RunArgs& args, const RunCall& call, const Context& context)
     : args_(args),
       call_(call),
       start_(Clock::now()),
-      model_(Model::load(args.model)),
+      model_(load_model("run", args.model, call.model)),
       load_seconds_(seconds_since(start_)),
       session_(model_, {}, context) {
   check_mode();
-  if (call.has_text) words_ = Tokenizer::load(args.model);
+  if (call.has_text) words_ = load_words("run", args.model);
   if (!call.taps.empty()) taps_ = std::make_unique<Taps>(call.taps);
   note(fmt::format("{}: {} ({}), {} parameters, read in {}", args.model, model_.family(),
                    name(model_.kind()), model_.parameters(), duration_text(load_seconds_)));
@@ -60,10 +61,8 @@ void Run::check_mode() const {
   if ((args_.prompt || args_.chat) && model_.kind() != ModelKind::decoder)
     refuse(args_.prompt ? "--prompt" : "--chat",
            kind + (is_encoder ? "; it takes --fill or --embed" : "; it takes --translate"));
-  if (model_.kind() != ModelKind::decoder && !args_.tokens && !call_.has_text)
-    refuse("--tokens",
-           std::string("missing; ") + kind + ", which needs a text: " +
-               (is_encoder ? "--fill, --embed or --tokens" : "--translate or --tokens"));
+  if (!args_.tokens && !call_.has_text)
+    refuse("--tokens", fmt::format("missing; {}, which needs a text: {}", kind, ways()));
   if ((args_.has_lens || !call_.changes.empty()) && model_.kind() != ModelKind::decoder)
     refuse(looking_flag(args_), kind + "; a decoder's next token is shown");
   if (call_.beams > 1 && model_.kind() != ModelKind::encoder_decoder)
@@ -73,6 +72,25 @@ void Run::check_mode() const {
     refuse_writing_flags(args_, kind + ", and writes no text", problems);
     if (!problems.empty()) throw OptionError("run", std::move(problems));
   }
+}
+
+// How a text can be given to this model.
+std::string Run::ways() const {
+  std::optional<Tokenizer> words;
+  try {
+    words = Tokenizer::load(args_.model);
+  } catch (const Error&) {
+    return "token ids, --tokens 1,2,3 (words need a vocabulary beside it, and a build with "
+           "tokenizers)";
+  }
+  std::string ways;
+  if (model_.kind() == ModelKind::decoder)
+    ways = words->chat_template().empty() ? "--prompt TEXT" : "--prompt TEXT, --chat TEXT";
+  else if (model_.kind() == ModelKind::encoder)
+    ways = model_.has_logits() ? "--fill TEXT, --embed TEXT" : "--embed TEXT";
+  else
+    ways = "--translate TEXT";
+  return ways + " or --tokens IDS";
 }
 
 void Run::run() {
@@ -109,21 +127,18 @@ std::vector<index_t> Run::encode(const std::string& text, bool adds_special) con
 
 std::string Run::word(index_t id) const { return words_ ? words_->token(id) : std::to_string(id); }
 
-// What the text begins with: what was given, else the token that texts of this
+// What the text begins with: what was given; an empty text begins with the token that texts of this
 // model begin with.
 std::vector<index_t> Run::prompt() const {
-  if (args_.prompt) {
-    std::vector<index_t> ids = encode(*args_.prompt);
-    if (!ids.empty()) return ids;
-  }
+  if (args_.tokens) return call_.ids;
   if (args_.chat)
     return encode(chat_prompt(words_->chat_template(), {{ChatRole::user, *args_.chat}}));
-  if (args_.tokens) return call_.ids;
+  std::vector<index_t> ids = encode(*args_.prompt);
+  if (!ids.empty()) return ids;
   if (!model_.bos())
-    refuse("--tokens",
-           "missing; this model's texts begin with no token of "
-           "their own, so at least "
-           "one is needed");
+    refuse("--prompt",
+           "is empty, and this model's texts begin with no token of their own: at least one word "
+           "is needed");
   return {*model_.bos()};
 }
 
@@ -159,7 +174,9 @@ void Run::write_from(index_t sequence, const std::vector<index_t>& ids) {
   text += rest;
   if (!args_.is_json) stream(rest + "\n");
   note(fmt::format("prompt: {}", rate_text(static_cast<index_t>(ids.size()), first)));
-  if (count > 1) note(fmt::format("text: {}", rate_text(count - 1, total - first)));
+  std::string written = fmt::format("text: {} {}", count, count == 1 ? "token" : "tokens");
+  if (count > 1) written += "; after the first, " + rate_text(count - 1, total - first);
+  note(written);
   note(fmt::format("ended by {}", words_of(made.why)));
   if (!args_.is_json) return;
   Json json{{"model", args_.model},

@@ -24,6 +24,7 @@ class Run {
 
  private:
   void check_mode() const;
+  std::string ways() const;
   void note(const std::string& text) const;
   std::vector<index_t> encode(const std::string& text, bool adds_special = true) const;
   std::vector<index_t> prompt() const;

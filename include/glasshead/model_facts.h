@@ -75,6 +75,15 @@ struct ModelFacts {
 // but all are looked for. Throws IoError or FormatError with everything that is wrong.
 ModelFacts model_facts(const std::string& path_or_name);
 
+// A place of a run that a Tap may name, in the layers where it has the same shape.
+struct PlaceFacts {
+  std::string name;                // "decoder.*.self.q": `*` stands for any of the layers
+  std::vector<index_t> layers;     // empty: outside layers
+  std::vector<std::string> shape;  // {"6", "tokens", "8"}
+};
+// Every place of a model, named as model_facts names it, in the order of computation.
+std::vector<PlaceFacts> model_places(const std::string& path_or_name);
+
 // "gpt2", "gpt-3", "llama-2-7b", "llama-2-70b", "mistral-7b", ...
 std::vector<std::string> known_models();
 

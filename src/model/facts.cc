@@ -8,6 +8,7 @@
 #include "model/catalog/family.h"
 #include "model/known_models.h"
 #include "model/parameters.h"
+#include "model/places.h"
 #include "model/weights.h"
 
 namespace glasshead {
@@ -114,17 +115,89 @@ ModelFacts facts_of_files(const std::string& path) {
   return facts;
 }
 
+model::Description known_description(const std::string& config) {
+  formats::Checkpoint files;
+  model::Description description;
+  std::vector<Problem> problems;
+  if (!formats::Checkpoint::parse_safetensors(model::no_tensors(), config, files, problems) ||
+      !model::describe(files, {.has_tensors = false}, description, problems))
+    fail(ErrorKind::format, "model_facts", std::move(problems));
+  return description;
+}
+
+model::Description description_of_files(const std::string& path) {
+  const formats::Checkpoint files = formats::Checkpoint::open(path);
+  model::Description description;
+  std::vector<Problem> problems;
+  if (!model::describe(files, {}, description, problems))
+    fail(ErrorKind::format, "model_places", std::move(problems));
+  return description;
+}
+
+// "decoder.5.self.q" -> "decoder.*.self.q"
+std::string pattern_of(const model::NamedPlace& at) {
+  if (at.place.layer < 0) return at.name;
+  const std::string layer = "." + std::to_string(at.place.layer) + ".";
+  std::string name = at.name;
+  return name.replace(name.find(layer), layer.size(), ".*.");
+}
+
+const model::Stack& stack_of(const model::Description& model, const model::Place& place) {
+  return *(std::string(place.stack) == "encoder" ? model.encoder : model.decoder);
+}
+
+std::vector<std::string> shape_of(const model::Description& model, const model::NamedPlace& at) {
+  using model::Point;
+  const Point point = at.place.point;
+  const auto size = [](index_t n) { return std::to_string(n); };
+  if (at.place.layer < 0 || point < Point::self_q || point > Point::cross_projected ||
+      point == Point::self_projected || point == Point::cross_norm ||
+      point == Point::cross_projected)
+    return {"tokens", size(at.width)};
+  const model::Layer& layer =
+      stack_of(model, at.place).layers[static_cast<std::size_t>(at.place.layer)];
+  const model::Attention& a = point > Point::self_projected ? *layer.cross : layer.self;
+  switch (point) {
+    case Point::self_k:
+    case Point::self_v:
+    case Point::cross_k:
+    case Point::cross_v: {
+      const bool is_cross = point == Point::cross_k || point == Point::cross_v;
+      return {size(a.kv_heads), is_cross ? "keys" : "tokens", size(at.width / a.kv_heads)};
+    }
+    case Point::self_weights:
+    case Point::cross_weights:
+      return {size(a.heads), "tokens", "keys"};
+    case Point::self_lse:
+    case Point::cross_lse:
+      return {size(a.heads), "tokens"};
+    default:
+      return {size(a.heads), "tokens", size(at.width / a.heads)};
+  }
+}
+
 }  // namespace
+
+std::vector<PlaceFacts> model_places(const std::string& path_or_name) {
+  const std::optional<std::string> config = model::known_config(path_or_name);
+  const model::Description model =
+      config ? known_description(*config) : description_of_files(path_or_name);
+  std::vector<PlaceFacts> places;
+  for (const model::NamedPlace& at : model::places_of(model)) {
+    PlaceFacts one{.name = pattern_of(at), .layers = {}, .shape = shape_of(model, at)};
+    auto same = std::find_if(places.begin(), places.end(), [&](const PlaceFacts& other) {
+      return other.name == one.name && other.shape == one.shape;
+    });
+    if (same == places.end()) same = places.insert(places.end(), std::move(one));
+    if (at.place.layer >= 0) same->layers.push_back(at.place.layer);
+  }
+  return places;
+}
 
 ModelFacts model_facts(const std::string& path_or_name) {
   const std::optional<std::string> config = model::known_config(path_or_name);
   if (!config) return facts_of_files(path_or_name);
-  formats::Checkpoint files;
-  model::Description description;
-  std::vector<Problem> problems;
-  if (!formats::Checkpoint::parse_safetensors(model::no_tensors(), *config, files, problems) ||
-      !model::describe(files, {.has_tensors = false}, description, problems))
-    fail(ErrorKind::format, "model_facts", std::move(problems));
+  const model::Description description = known_description(*config);
   ModelFacts facts = facts_of(description, path_or_name);
   facts.parameters = model::count_parameters(description);
   facts.bytes = 2 * facts.parameters;

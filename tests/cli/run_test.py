@@ -4,19 +4,10 @@
 import json
 import math
 import os
-import struct
+import re
 
 from glasshead import Case, main, read_safetensors
-
-MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "models")
-# struct's letter of a .safetensors type
-LETTERS = {"I32": "i", "F32": "f", "F64": "d", "I64": "q"}
-
-
-def numbers(entry):
-    kind, shape, raw = entry
-    letter = LETTERS[kind]
-    return shape, list(struct.unpack(f"<{len(raw) // struct.calcsize(letter)}{letter}", raw))
+from models import MODELS, numbers
 
 
 class Run(Case):
@@ -37,7 +28,7 @@ class Run(Case):
         result = self.run_command(*args)
         self.assertEqual(result.out, " ".join(map(str, greedy)) + "\n")
         self.assertRegex(result.err, r"llama \(decoder\), \d+ parameters, read in")
-        self.assertRegex(result.err, r"\ntext: 7 tokens in .* tokens/s\)\nended by its length\n$")
+        self.assertRegex(result.err, r"\ntext: 8 tokens; after the first, 7 tokens in .* tokens/s\)\nended by its length\n$")
         found = json.loads(self.run_command(*args, "--json", "--quiet").out)
         self.assertEqual((found["ids"], found["stop"]), (greedy, "length"))
         self.assertEqual(found["prompt"]["ids"], self.of("0.ids"))
@@ -66,6 +57,28 @@ class Run(Case):
             (shape, values), (right, expected) = numbers(found[ours]), numbers(self.expected[theirs])
             self.assertEqual(shape, right)
             self.close(values, expected, 1e-5)
+
+    def test_every_place_is_listed_with_its_shape(self):
+        for name, tokens in (("llama", 12), ("gemma2", 12), ("qwen3", 12), ("gpt2", 12), ("distilbert", 12), ("t5", 9)):
+            model = self.model(name)
+            places = json.loads(self.run_command("inspect", model, "--places", "--json").out)
+            text = self.run_command("inspect", model, "--places").out
+            taps, shapes = [], {}
+            for place in places:
+                self.assertRegex(text, r"(^|\n)" + re.escape(place["name"]) + r" +\[" + ", ".join(place["shape"]))
+                taps += ["--tap", place["name"]]
+                for layer in place["layers"] or [0]:
+                    shapes[place["name"].replace("*", str(layer))] = place["shape"]
+            more = () if name == "distilbert" else ("--max-tokens", "0")
+            self.run_command("run", model, "--tokens", self.tokens(), *more, *taps, "-o", "taps.safetensors")
+            found = read_safetensors(self.path("taps.safetensors"))
+            self.assertEqual(set(found), set(shapes))
+            for tap, (_, shape, _) in found.items():
+                self.assertEqual(len(shape), len(shapes[tap]), tap)
+                for extent, words in zip(shape, shapes[tap]):
+                    if words not in ("tokens", "keys") and 0 not in shape:
+                        self.assertEqual(extent, int(words), tap)
+        self.assertIn("inspect: --places: cpu has none", self.refused("inspect", "cpu", "--places"))
 
     def test_weights_of_some_heads_and_positions(self):
         model = self.model("llama")
@@ -113,10 +126,20 @@ class Run(Case):
                       self.refused("run", model, "--tokens", "1,100000"))
         self.assertIn("run: --tap: decoder.7.self.q: this model has no such place",
                       self.refused("run", model, "--tokens", "1", "--tap", "decoder.7.self.q", "-o", "t.safetensors"))
+        self.assertIn(f"glasshead inspect {model} --places lists all",
+                      self.refused("run", model, "--tokens", "1", "--tap", "decoder.7.self.q", "-o", "t.safetensors"))
         self.assertFalse(os.path.exists(self.path("t.safetensors")))
         self.assertIn("no such file", self.refused("run", "nowhere"))
-        self.assertIn("--tokens", self.refused("run", self.model("bert")))
+        self.assertIn("run: --tokens: missing; this model is an encoder, which needs a text: token ids, --tokens 1,2,3 "
+                      "(words need a vocabulary", self.refused("run", self.model("bert")))
+        self.assertIn("run: --tokens: missing; this model is a decoder", self.refused("run", self.model("llama")))
         self.refused("run")
+
+    def test_what_is_wrong_with_files_is_said_in_the_command_s_name(self):
+        os.symlink(os.path.join(self.model("llama"), "model.safetensors"), self.path("model.safetensors"))
+        self.file("config.json", b"{")
+        for command in ("run", "inspect"):
+            self.assertRegex(self.refused(command, self.folder), rf"^{command}: .*config\.json")
 
     def test_what_a_change_does_to_the_next_token(self):
         model = self.model("llama")
@@ -135,6 +158,9 @@ class Run(Case):
         for nonsense, said in (("9.0", "run: --ablate: layer 9; there are 2 layers"), ("0.66", "head 66; there are 6"),
                                ("head", "--ablate: head: LAYER.HEAD is needed")):
             self.assertIn(said, self.refused(*args, "--ablate", nonsense))
+        both = self.refused(*args, "--ablate", "9.0", "--hide", "-1")
+        self.assertIn("run: --ablate: layer 9", both)
+        self.assertIn("run: --hide: position -1; positions count from 0", both)
 
     def test_the_lens_ends_with_what_the_model_says(self):
         model = self.model("llama")

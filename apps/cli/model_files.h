@@ -1,0 +1,32 @@
+// Reading a model's files for a command: what is wrong with them is said in the command's name, not
+// in that of the library's function.
+#pragma once
+
+#include <string>
+
+#include "base/fail.h"
+#include "glasshead/model.h"
+#include "glasshead/tokenizer.h"
+
+namespace glasshead::cli {
+
+// Runs `work`; an Error of it becomes one of `command`.
+template <class Work>
+auto in_name_of(const char* command, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    fail(error.kind(), command, error.problems());
+  }
+}
+
+inline Model load_model(const char* command, const std::string& path,
+                        const ModelOptions& options = {}) {
+  return in_name_of(command, [&] { return Model::load(path, options); });
+}
+
+inline Tokenizer load_words(const char* command, const std::string& path) {
+  return in_name_of(command, [&] { return Tokenizer::load(path); });
+}
+
+}  // namespace glasshead::cli
