@@ -18,9 +18,19 @@
 // k = e mod 8. The fifth bit stands at bit 2(e / 8) + e mod 2 + 8(e mod 8 / 2) of `high`; the fifth
 // and sixth with s = 2(e / 8) + e mod 2 at bits 2(s mod 4) + 8(e mod 8 / 2) of high[s / 4].
 //
-// Every product here is exact in f32 (d has 11 bits, a scale at most 7, q at most 8), so that a
-// weight is rounded at most once whichever way it is computed, and `unpack` and `row` may compute
-// q·d + (-8·d) by one fused multiply-add. For that, d must be finite in q4_0, q5_0 and q6_k.
+// A quantised weight is q·scale + offset, q a whole number of its form's low bits (Q8_0: signed):
+//
+//   q8_0 d;  q4_0 d, -8d;  q5_0 d, -16d;  q4_1, q5_1 d, m;  q4_k, q5_k d·sc, -m·sm;
+//   q6_k d·sc[e / 16], -32·(d·sc[e / 16])
+//
+// all exact in f32 (d has 11 bits, a scale at most 7). They hold for a run of 32 elements, of q6_k
+// 16, and so a run's q meet x before the scale does:
+//
+//   t = fma(q[e], x[e], t) for e ascending, from 0;   X = the run's sum of x
+//   s = fma(scale, t, s);   s = fma(offset, X, s), where the form has an offset
+//
+// The sum of sixteen x is ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7)) with a_i = x_i +
+// x_(i+8); that of 32 the sum of two such.
 #pragma once
 
 #include <cstddef>
@@ -47,35 +57,54 @@ enum class WeightForm : std::uint8_t {
 };
 constexpr int kWeightForms = 11;
 
-// y[o] = (s, fma over e ascending from 0: s = fma(w[o, e], x[e], s)) + bias[o], NaN as one quiet
-// NaN, for o < count.
+// Elements of a run; 0: the form has weights as they are.
+constexpr index_t run_of(WeightForm form) {
+  return form <= WeightForm::f16 ? 0 : form == WeightForm::q6_k ? 16 : 32;
+}
+constexpr bool has_offset(WeightForm form) { return form > WeightForm::q8_0; }
+// Whether `row` wants x[e]·16^-k with k = e mod 8, of k = 7 x[e]: a nibble is then multiplied where
+// it stands in its word. The products are the same, if no x[e]·16^-k is rounded.
+constexpr bool takes_x_in_place(WeightForm form) {
+  return form == WeightForm::q4_0 || form == WeightForm::q4_1 || form == WeightForm::q4_k;
+}
+
+// y[o] = s + bias[o], NaN as one quiet NaN, for o < count: s is the sum over runs from 0, of f32,
+// bf16 and f16 one chain s = fma(w[o, e], x[e], s) for e ascending, from 0.
 struct LinearRowArgs {
   WeightForm form;
   const void* weights;  // of the group
   index_t in;
-  const float* x;     // [in]
-  const float* bias;  // [32]
-  index_t count;      // 1 to 32
-  float* y;           // [count]
+  const float* x;                 // [in], or as takes_x_in_place says
+  const float* x_sums = nullptr;  // [in / run] of forms with an offset
+  const float* bias;              // [32]
+  index_t count;                  // 1 to 32
+  float* y;                       // [count]
 };
 
-// tile[n, o] = w[o, first + n] for n < depth; first and depth are multiples of the form's block. A
-// zero has either sign, which reaches no sum: sums begin at 0, and end with + bias.
+// tile[n, o] = w[o, first + n] for n < depth; first and depth are multiples of the form's block. Of
+// forms with runs it is q; scale and offset, where the form has them, follow for each run.
 struct UnpackArgs {
   WeightForm form;
   const void* weights;  // of the group
   index_t first, depth;
-  float* tile;  // [depth, 32]
+  float* tile;                                // [depth, 32]
+  float *scale = nullptr, *offset = nullptr;  // [depth / run, 32]
 };
 
-// s[r, o] = fma over n ascending: fma(tile[n, o], x[r, n], s[r, o]), from 0 if is_first. If is_last
-// y[r, o] = s[r, o] + bias[o], NaN as one quiet NaN, for o < count; else s is kept in sums.
+// The next part of the sums s[r, o], from 0 if is_first: a chain through the tile or, with runs,
+// their sums. If is_last y[r, o] = s[r, o] + bias[o], NaN as one quiet NaN, for o < count; else s
+// is kept in sums.
 struct LinearTileArgs {
   const float* x;  // row r at x + r * x_stride
   index_t x_stride, rows;
   const float* tile;  // [depth, 32]
   index_t depth;
-  float* sums;  // [rows, 32]; not touched where the tile is first and last
+  index_t run = 0;  // or 16 or 32
+  bool has_offset = false;
+  const float *scale = nullptr, *offset = nullptr;  // [depth / run, 32]
+  const float* x_sums = nullptr;  // of row r at x_sums + r * x_sums_stride: [depth / run]
+  index_t x_sums_stride = 0;
+  float* sums;  // [rows, 32]; without runs not touched where the tile is first and last
   bool is_first, is_last;
   const float* bias;  // [32]
   index_t count;      // 1 to 32

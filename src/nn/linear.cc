@@ -38,6 +38,10 @@ struct Linear::Packed {
   StreamMemory weights;
   AlignedArray<float> bias;  // [groups, 32]
 
+  template <class F>
+  bool any(const F& f) const {
+    return std::any_of(parts.begin(), parts.end(), f);
+  }
   Group group(index_t number) const {
     const Part* part = &parts.back();
     while (number < part->first_group) --part;
@@ -56,12 +60,29 @@ constexpr index_t kDepth = 768;
 // Rows of a work item: with more the rows leave the second cache, 4 to 8 points.
 constexpr index_t kRowBlock = 192;
 
+// Room of a worker: a tile, the scales and offsets of its runs, and sums.
+constexpr index_t kRuns = kDepth / 16;
+constexpr index_t kRoom = (kDepth + 2 * kRuns + kRowBlock) * kGroup;
+
+// The sums of x over the runs of a form with an offset, of one row after another.
+struct RunSums {
+  const float* first = nullptr;
+  index_t stride = 0;
+};
+
 struct Call {
   const View<const float, 2>& x;  // inner stride 1
+  const float* x_sums;            // of runs of 16: [rows, in / 16], then of 32: [rows, in / 32]
   const View<float, 2>& y;        // inner stride 1
   const LinearKernels& kernels;
   index_t in;
   const float* bias;  // [groups, 32]
+
+  RunSums run_sums(WeightForm form) const {
+    if (!has_offset(form)) return {};
+    if (run_of(form) == 16) return {x_sums, in / 16};
+    return {x_sums + x.shape[0] * (in / 16), in / 32};
+  }
 };
 
 void unpack_literally(const Part& part, const Group& group, index_t in, index_t first,
@@ -74,20 +95,18 @@ void unpack_literally(const Part& part, const Group& group, index_t in, index_t 
   }
 }
 
-struct Room {
-  float* tile;  // [kDepth, 32]
-  float* sums;  // [kRowBlock, 32]
-};
-
 void apply_tile(const Call& call, const Group& group, index_t number, index_t first_row,
-                index_t rows, const Room& room) {
+                index_t rows, float* room) {
   const Part& part = *group.part;
+  float* const scale = room + kDepth * kGroup;
+  float* const offset = scale + kRuns * kGroup;
+  const RunSums x_sums = call.run_sums(part.form);
   index_t first = 0;
   do {
     const index_t depth = std::min(kDepth, call.in - first);
-    const float* tile = room.tile;
+    const float* tile = room;
     if (!part.is_plain)
-      unpack_literally(part, group, call.in, first, depth, room.tile);
+      unpack_literally(part, group, call.in, first, depth, room);
     else if (part.form == WeightForm::f32)
       tile = static_cast<const float*>(static_cast<const void*>(group.weights)) + first * kGroup;
     else
@@ -95,21 +114,55 @@ void apply_tile(const Call& call, const Group& group, index_t number, index_t fi
                            .weights = group.weights,
                            .first = first,
                            .depth = depth,
-                           .tile = room.tile});
-    call.kernels.tile({.x = call.x.data + first_row * call.x.strides[0] + first,
-                       .x_stride = call.x.strides[0],
-                       .rows = rows,
-                       .tile = tile,
-                       .depth = depth,
-                       .sums = room.sums,
-                       .is_first = first == 0,
-                       .is_last = first + depth == call.in,
-                       .bias = call.bias + number * kGroup,
-                       .count = group.count,
-                       .y = call.y.data + first_row * call.y.strides[0] + group.first,
-                       .y_stride = call.y.strides[0]});
+                           .tile = room,
+                           .scale = scale,
+                           .offset = offset});
+    call.kernels.tile(
+        {.x = call.x.data + first_row * call.x.strides[0] + first,
+         .x_stride = call.x.strides[0],
+         .rows = rows,
+         .tile = tile,
+         .depth = depth,
+         .run = part.is_plain ? run_of(part.form) : 0,
+         .has_offset = has_offset(part.form),
+         .scale = scale,
+         .offset = offset,
+         .x_sums = x_sums.first == nullptr
+                       ? nullptr
+                       : x_sums.first + first_row * x_sums.stride + first / run_of(part.form),
+         .x_sums_stride = x_sums.stride,
+         .sums = offset + kRuns * kGroup,
+         .is_first = first == 0,
+         .is_last = first + depth == call.in,
+         .bias = call.bias + number * kGroup,
+         .count = group.count,
+         .y = call.y.data + first_row * call.y.strides[0] + group.first,
+         .y_stride = call.y.strides[0]});
     first += depth;
   } while (first < call.in);
+}
+
+// The sums of every 16 and every 32 of x, in the order of linear_kernels.h.
+void sum_runs(const float* x, index_t in, float* sixteens, float* pairs) {
+  for (index_t n = 0; n < in / 16; ++n, x += 16) {
+    float a[8];
+    for (int i = 0; i < 8; ++i) a[i] = x[i] + x[i + 8];
+    sixteens[n] = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+  }
+  for (index_t n = 0; n < in / 32; ++n) pairs[n] = sixteens[2 * n] + sixteens[2 * n + 1];
+}
+
+// x as takes_x_in_place wants it; whether nothing was rounded.
+bool put_in_place(const float* x, index_t in, float* placed) {
+  constexpr float kPlaces[] = {1, 0x1p-4F, 0x1p-8F, 0x1p-12F, 0x1p-16F, 0x1p-20F, 0x1p-24F, 1};
+  constexpr float kBack[] = {1, 0x1p4F, 0x1p8F, 0x1p12F, 0x1p16F, 0x1p20F, 0x1p24F, 1};
+  int others = 0;
+  for (index_t e = 0; e < in; e += 8)
+    for (index_t k = 0; k < 8; ++k) {
+      placed[e + k] = x[e + k] * kPlaces[k];
+      others += static_cast<int>(placed[e + k] * kBack[k] != x[e + k]);
+    }
+  return others == 0;
 }
 
 // The view itself where its rows are dense, else a copy in `copy`.
@@ -184,16 +237,29 @@ void Linear::apply(const View<const float, 2>& x, const View<float, 2>& y,
     y_copy = Scratch<float>(rows * out());
     y_rows = {y_copy.data(), y.shape};
   }
-  const Call call{x_rows, y_rows, impl.kernels.linear, packed.in, packed.bias.data()};
-  const bool is_plain = std::all_of(packed.parts.begin(), packed.parts.end(),
-                                    [](const Part& p) { return p.is_plain; });
-  if (rows == 1 && is_plain) {  // weights are read once, as they are stored
+  const bool has_offsets = packed.any([](const Part& p) { return has_offset(p.form); });
+  const index_t sixteens = packed.in / 16, pairs = packed.in / 32;
+  Scratch<float> sums(has_offsets ? rows * (sixteens + pairs) : 0);
+  if (has_offsets)
+    impl.pool.run((rows + kRowBlock - 1) / kRowBlock, [&](index_t item, int) {
+      for (index_t r = item * kRowBlock; r < std::min(rows, (item + 1) * kRowBlock); ++r)
+        sum_runs(x_rows.data + r * x_rows.strides[0], packed.in, sums.data() + r * sixteens,
+                 sums.data() + rows * sixteens + r * pairs);
+    });
+  const Call call{x_rows, sums.data(), y_rows, impl.kernels.linear, packed.in, packed.bias.data()};
+  // One row: weights are read once, as they are stored.
+  bool is_row = rows == 1 && !packed.any([](const Part& p) { return !p.is_plain; });
+  const bool has_places = packed.any([](const Part& p) { return takes_x_in_place(p.form); });
+  Scratch<float> placed(is_row && has_places ? packed.in : 0);
+  if (is_row && has_places) is_row = put_in_place(x_rows.data, packed.in, placed.data());
+  if (is_row) {
     impl.pool.run(packed.groups, [&](index_t number, int) {
       const Group group = packed.group(number);
       call.kernels.row({.form = group.part->form,
                         .weights = group.weights,
                         .in = call.in,
-                        .x = x_rows.data,
+                        .x = takes_x_in_place(group.part->form) ? placed.data() : x_rows.data,
+                        .x_sums = call.run_sums(group.part->form).first,
                         .bias = call.bias + number * kGroup,
                         .count = group.count,
                         .y = y_rows.data + group.first});
@@ -202,13 +268,11 @@ void Linear::apply(const View<const float, 2>& x, const View<float, 2>& y,
     const index_t blocks = (rows + kRowBlock - 1) / kRowBlock;
     const index_t items = blocks * packed.groups;
     const index_t workers = std::min<index_t>(impl.pool.workers(), items);
-    constexpr index_t kRoom = (kDepth + kRowBlock) * kGroup;
     Scratch<float> scratch(workers * kRoom);
     impl.pool.run(items, [&](index_t item, int worker) {
-      float* const mine = scratch.data() + worker * kRoom;
       const index_t first_row = item / packed.groups * kRowBlock, number = item % packed.groups;
       apply_tile(call, packed.group(number), number, first_row,
-                 std::min(kRowBlock, rows - first_row), {mine, mine + kDepth * kGroup});
+                 std::min(kRowBlock, rows - first_row), scratch.data() + worker * kRoom);
     });
   }
   if (y_copy.data() != nullptr) {

@@ -4,11 +4,14 @@
 //   Linear up({.type = Stored::q4_1, .out = 1536, .in = 576, .data = bytes}, bias);
 //   up.apply(x, y, context);                 // x [rows, in] -> y [rows, out]
 //
-//   y[r, o] = (fma over e ascending, from 0: s = fma(w[o, e], x[r, e], s)) + bias[o]
+//   y[r, o] = s + bias[o],   s = fma(w[o, e], x[r, e], s) over e ascending, from 0
+//   quantised, w = scale·q + offset in runs of 32 elements (Q6_K: 16):
+//     t = fma(q[o, e], x[r, e], t) over the run, from 0;  s = fma(scale, t, s);
+//     s = fma(offset, sum of x over the run, s)
 //
-// with w dequantised to f32 as base/stored.h says, a bias that isn't there as +0, and every NaN
-// written as one quiet NaN. A row's bits depend on that row alone: not on how many rows the call
-// has, on threads, or on the instruction set (every one with fused multiply-add).
+// with a bias that isn't there as +0 and every NaN written as one quiet NaN; a matrix with factors
+// that are not finite is dequantised first. A row's bits depend on that row alone: not on how many
+// rows the call has, on threads, or on the instruction set (every one with fused multiply-add).
 // docs/linear.md shows how the weights stand in memory and what that gains.
 #pragma once
 

@@ -83,7 +83,8 @@ struct Quants {
 // --- from the stored block ---
 
 // Sub-block n of a block at `from`.
-Quants stored_quants(WeightForm form, const std::byte* from, index_t n) {
+template <WeightForm kForm>
+Quants stored_quants(const std::byte* from, index_t n) {
   Quants quants;
   const auto split = [&](const std::byte* bytes) {  // low nibbles first, then high ones
     for (int j = 0; j < 16; ++j) {
@@ -96,7 +97,7 @@ Quants stored_quants(WeightForm form, const std::byte* from, index_t n) {
     for (int e = 0; e < 32; ++e)
       quants.q[e] = static_cast<std::uint8_t>(quants.q[e] | (bits >> e & 1U) << 4);
   };
-  switch (form) {
+  switch (kForm) {
     case WeightForm::q4_0:
       split(from + 2);
       break;
@@ -116,7 +117,7 @@ Quants stored_quants(WeightForm form, const std::byte* from, index_t n) {
       break;
     case WeightForm::q4_k:
     case WeightForm::q5_k: {
-      const bool has_high = form == WeightForm::q5_k;
+      const bool has_high = kForm == WeightForm::q5_k;
       const std::byte* const low = from + (has_high ? 48 : 16) + n / 2 * 32;
       for (int e = 0; e < 32; ++e) {
         const std::uint32_t four = byte_at(low + e) >> (n % 2 * 4) & 15U;
@@ -147,8 +148,9 @@ Quants stored_quants(WeightForm form, const std::byte* from, index_t n) {
 struct Scales {
   std::int8_t first, second;
 };
-Scales stored_scales(WeightForm form, const std::byte* from, index_t n) {
-  if (form == WeightForm::q6_k) {
+template <WeightForm kForm>
+Scales stored_scales(const std::byte* from, index_t n) {
+  if constexpr (kForm == WeightForm::q6_k) {
     const std::byte* const sc = from + 192 + 2 * n;
     return {load<std::int8_t>(sc), load<std::int8_t>(sc + 1)};
   }
@@ -179,9 +181,10 @@ std::uint32_t squeezed(std::uint64_t bytes) {
   return static_cast<std::uint32_t>(bytes | bytes >> 16);
 }
 
-void put_quants(WeightForm form, const Quants& quants, std::byte* sub, index_t lane) {
-  const Layout is = layout(form);
-  if (form == WeightForm::q8_0) {
+template <WeightForm kForm>
+void put_quants(const Quants& quants, std::byte* sub, index_t lane) {
+  constexpr Layout is = layout(kForm);
+  if (kForm == WeightForm::q8_0) {
     for (int e = 0; e < 32; ++e) sub[e * kGroup + lane] = std::byte{quants.q[e]};
     return;
   }
@@ -214,10 +217,12 @@ std::uint8_t quant_at(WeightForm form, const std::byte* sub, index_t lane, int e
 }
 
 // One output's block; `from` null for an output that isn't there.
-void put_block(WeightForm form, const std::byte* from, std::byte* block, index_t lane) {
-  const Layout is = layout(form);
-  const bool is_super = is.scales != 0;
-  const index_t d_at = form == WeightForm::q6_k ? 208 : 0;  // where the stored block has its f16 d
+template <WeightForm kForm>
+void put_block(const std::byte* from, std::byte* block, index_t lane) {
+  constexpr Layout is = layout(kForm);
+  constexpr bool is_super = is.scales != 0;
+  constexpr index_t d_at =
+      kForm == WeightForm::q6_k ? 208 : 0;  // where the stored block has its f16 d
   if (from != nullptr) {
     store(block + 2 * lane, load<std::uint16_t>(from + d_at));
     if (is.has_least) store(block + kHalves + 2 * lane, load<std::uint16_t>(from + d_at + 2));
@@ -226,14 +231,29 @@ void put_block(WeightForm form, const std::byte* from, std::byte* block, index_t
     if (is.has_least) store(block + kHalves + 2 * lane, std::uint16_t{0});
   }
   std::byte* sub = block + is.head;
-  for (index_t n = 0; n < is.elements / 32; ++n, sub += sub_bytes(form)) {
+  for (index_t n = 0; n < is.elements / 32; ++n, sub += sub_bytes(kForm)) {
     const bool is_there = from != nullptr;
-    put_quants(form, is_there ? stored_quants(form, from, n) : Quants{}, sub, lane);
-    if (!is_super) continue;
-    const Scales scales = is_there ? stored_scales(form, from, n) : Scales{0, 0};
-    store(sub + lane, scales.first);
-    store(sub + kGroup + lane, scales.second);
+    put_quants<kForm>(is_there ? stored_quants<kForm>(from, n) : Quants{}, sub, lane);
+    if constexpr (is_super) {
+      const Scales scales = is_there ? stored_scales<kForm>(from, n) : Scales{0, 0};
+      store(sub + lane, scales.first);
+      store(sub + kGroup + lane, scales.second);
+    }
   }
+}
+
+template <WeightForm kForm>
+void pack_blocks(const StoredMatrix& matrix, std::byte* data) {
+  constexpr Layout is = layout(kForm);
+  const index_t blocks = matrix.in / is.elements;
+  for (index_t o0 = 0; o0 < groups_of(matrix.out) * kGroup; o0 += kGroup)
+    for (index_t n = 0; n < blocks; ++n, data += block_bytes_of(kForm))
+      for (index_t lane = 0; lane < kGroup; ++lane) {
+        const index_t o = o0 + lane;
+        put_block<kForm>(
+            o < matrix.out ? matrix.data + (o * blocks + n) * is.stored_bytes : nullptr, data,
+            lane);
+      }
 }
 
 // Element e of a block by its formula, each operation rounded to f32.
@@ -337,29 +357,40 @@ index_t group_bytes(WeightForm form, index_t in) {
 
 void pack(const StoredMatrix& matrix, std::byte* data) {
   const WeightForm form = form_of(matrix.type);
-  const Layout is = layout(form);
-  GLASSHEAD_ASSERT(matrix.in % is.elements == 0);
-  if (matrix.type == Stored::f64) return pack_elements<double, float>(matrix, data);
-  if (form == WeightForm::f32) return pack_elements<std::uint32_t, std::uint32_t>(matrix, data);
-  if (!is_quantised_form(form)) return pack_elements<std::uint16_t, std::uint16_t>(matrix, data);
-  GLASSHEAD_ASSERT(!matrix.is_transposed);
-  const index_t blocks = matrix.in / is.elements;
-  for (index_t o0 = 0; o0 < groups_of(matrix.out) * kGroup; o0 += kGroup) {
-    for (index_t n = 0; n < blocks; ++n, data += block_bytes_of(form)) {
-      for (index_t lane = 0; lane < kGroup; ++lane) {
-        const index_t o = o0 + lane;
-        put_block(form, o < matrix.out ? matrix.data + (o * blocks + n) * is.stored_bytes : nullptr,
-                  data, lane);
-      }
-    }
+  GLASSHEAD_ASSERT(matrix.in % layout(form).elements == 0);
+  GLASSHEAD_ASSERT(!matrix.is_transposed || !is_quantised_form(form));
+  switch (form) {
+    case WeightForm::f32:
+      if (matrix.type == Stored::f64) return pack_elements<double, float>(matrix, data);
+      return pack_elements<std::uint32_t, std::uint32_t>(matrix, data);
+    case WeightForm::bf16:
+    case WeightForm::f16:
+      return pack_elements<std::uint16_t, std::uint16_t>(matrix, data);
+    case WeightForm::q8_0:
+      return pack_blocks<WeightForm::q8_0>(matrix, data);
+    case WeightForm::q4_0:
+      return pack_blocks<WeightForm::q4_0>(matrix, data);
+    case WeightForm::q4_1:
+      return pack_blocks<WeightForm::q4_1>(matrix, data);
+    case WeightForm::q5_0:
+      return pack_blocks<WeightForm::q5_0>(matrix, data);
+    case WeightForm::q5_1:
+      return pack_blocks<WeightForm::q5_1>(matrix, data);
+    case WeightForm::q4_k:
+      return pack_blocks<WeightForm::q4_k>(matrix, data);
+    case WeightForm::q5_k:
+      return pack_blocks<WeightForm::q5_k>(matrix, data);
+    case WeightForm::q6_k:
+      return pack_blocks<WeightForm::q6_k>(matrix, data);
   }
 }
 
 bool is_plain(WeightForm form, const std::byte* data, index_t out, index_t in) {
-  if (form != WeightForm::q4_0 && form != WeightForm::q5_0 && form != WeightForm::q6_k) return true;
+  if (!is_quantised_form(form)) return true;
   const index_t blocks = groups_of(out) * (in / layout(form).elements);
+  const index_t factors = layout(form).head / 2;
   for (index_t n = 0; n < blocks; ++n, data += block_bytes_of(form))
-    for (index_t lane = 0; lane < kGroup; ++lane)
+    for (index_t lane = 0; lane < factors; ++lane)
       if ((load<std::uint16_t>(data + 2 * lane) & 0x7c00U) == 0x7c00U) return false;
   return true;
 }

@@ -21,8 +21,8 @@ index_t groups_of(index_t out);                    // out / 32, rounded up
 // Outputs beyond the matrix's are zeros. matrix.in is a multiple of form_elements.
 void pack(const StoredMatrix& matrix, std::byte* data);
 
-// Whether the kernels' way of computing a weight by one fused multiply-add is the formula's: an
-// infinite factor of a block would otherwise make NaN of what is inf.
+// Whether all factors are finite, so that the kernels' scale·q + offset is the formula's: an
+// infinite one would otherwise make NaN of what is inf.
 bool is_plain(WeightForm form, const std::byte* data, index_t out, index_t in);
 
 // Elements [first, first + out.size()) of row `o`, by the formula of base/stored.h.

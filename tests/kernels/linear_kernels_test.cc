@@ -70,19 +70,23 @@ float half_at(const unsigned char* from) {
   return static_cast<float>((bits & 0x8000) != 0 ? -size : size);
 }
 
-float weight(WeightForm form, const unsigned char* group, index_t o, index_t e) {
+// w = q·scale + offset; of forms without runs q is the weight.
+struct Weight {
+  float q, scale, offset;
+};
+Weight weight(WeightForm form, const unsigned char* group, index_t o, index_t e) {
   const Block is = block_of(form);
   const unsigned char* const block = group + e / is.elements * is.bytes;
-  if (form == WeightForm::f32) return read<float>(block + 4 * o);
-  if (form == WeightForm::f16) return half_at(block + 2 * o);
+  if (form == WeightForm::f32) return {read<float>(block + 4 * o), 0, 0};
+  if (form == WeightForm::f16) return {half_at(block + 2 * o), 0, 0};
   if (form == WeightForm::bf16) {
     const std::uint32_t wide = std::uint32_t{read<std::uint16_t>(block + 2 * o)} << 16;
-    return read<float>(reinterpret_cast<const unsigned char*>(&wide));
+    return {read<float>(reinterpret_cast<const unsigned char*>(&wide)), 0, 0};
   }
   const float d = half_at(block + 2 * o);
   const auto at = static_cast<int>(e % 32);
   if (form == WeightForm::q8_0)
-    return static_cast<float>(read<std::int8_t>(block + is.head + at * 32 + o)) * d;
+    return {static_cast<float>(read<std::int8_t>(block + is.head + at * 32 + o)), d, 0};
   const unsigned char* const sub =
       block + is.head + e % is.elements / 32 * (is.scales + is.high + 512);
   const auto word = [&](index_t offset) { return read<std::uint32_t>(sub + offset + 4 * o); };
@@ -92,21 +96,22 @@ float weight(WeightForm form, const unsigned char* group, index_t o, index_t e) 
   if (is.high == 256)
     q += static_cast<int>(word(is.scales + series / 4 * 128) >> (2 * (series % 4) + 8 * byte) & 3) *
          16;
+  const auto whole = static_cast<float>(q);
   const auto scale = [&](index_t n) {
     return static_cast<float>(read<std::int8_t>(sub + n * 32 + o));
   };
   switch (form) {
     case WeightForm::q4_0:
-      return static_cast<float>(q - 8) * d;
+      return {whole, d, -8 * d};
     case WeightForm::q5_0:
-      return static_cast<float>(q - 16) * d;
+      return {whole, d, -16 * d};
     case WeightForm::q6_k:
-      return d * scale(at / 16) * static_cast<float>(q - 32);
+      return {whole, d * scale(at / 16), -32 * (d * scale(at / 16))};
     case WeightForm::q4_k:
     case WeightForm::q5_k:
-      return d * scale(0) * static_cast<float>(q) - half_at(block + 64 + 2 * o) * scale(1);
+      return {whole, d * scale(0), -(half_at(block + 64 + 2 * o) * scale(1))};
     default:
-      return static_cast<float>(q) * d + half_at(block + 64 + 2 * o);
+      return {whole, d, half_at(block + 64 + 2 * o)};
   }
 }
 
@@ -149,6 +154,38 @@ std::vector<float> numbers(index_t count, Random& random) {
 
 float quiet(float x) { return std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x; }
 
+// The sums of every run of x.
+std::vector<float> sums_of(WeightForm form, const std::vector<float>& x) {
+  std::vector<float> sixteens, pairs;
+  for (std::size_t n = 0; n + 16 <= x.size(); n += 16) {
+    float a[8];
+    for (std::size_t i = 0; i < 8; ++i) a[i] = x[n + i] + x[n + i + 8];
+    sixteens.push_back(((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7])));
+  }
+  for (std::size_t n = 0; n + 2 <= sixteens.size(); n += 2)
+    pairs.push_back(sixteens[n] + sixteens[n + 1]);
+  return run_of(form) == 16 ? sixteens : pairs;
+}
+
+// w [in, 32], a row x -> y [32]
+std::vector<float> product_of_runs(WeightForm form, const std::vector<Weight>& w,
+                                   const std::vector<float>& x, const std::vector<float>& bias) {
+  const std::vector<float> sums = sums_of(form, x);
+  const auto run = static_cast<std::size_t>(run_of(form));
+  std::vector<float> y;
+  for (std::size_t o = 0; o < 32; ++o) {
+    float s = 0;
+    for (std::size_t first = 0; first < x.size(); first += run) {
+      float t = 0;
+      for (std::size_t e = first; e < first + run; ++e) t = std::fma(w[e * 32 + o].q, x[e], t);
+      s = std::fma(w[first * 32 + o].scale, t, s);
+      if (form != WeightForm::q8_0) s = std::fma(w[first * 32 + o].offset, sums[first / run], s);
+    }
+    y.push_back(quiet(s + bias[o]));
+  }
+  return y;
+}
+
 // y [rows, 32]
 std::vector<float> product(const std::vector<float>& w, index_t in, const std::vector<float>& x,
                            index_t rows, const std::vector<float>& bias) {
@@ -170,11 +207,77 @@ void expect_same(const float* got, const float* expected, index_t count, const s
         << what << ": " << got[n] << " instead of " << expected[n] << " at " << n;
 }
 
-// -0 becomes 0: the sign of a weight that is zero reaches no sum.
-std::vector<float> without_minus_zero(const float* x, index_t count) {
-  std::vector<float> all(x, x + count);
-  for (float& value : all) value += 0.0F;
-  return all;
+// One form's group and a row of x, and what comes of them.
+struct Layer {
+  Layer(WeightForm the_form, index_t the_in, Random& random)
+      : form(the_form), in(the_in), bytes(random_group(form, in, random)), x(numbers(in, random)) {
+    for (index_t e = 0; e < in; ++e)
+      for (index_t o = 0; o < 32; ++o) w.push_back(weight(form, bytes.data(), o, e));
+    for (const Weight& one : w) q.push_back(one.q);
+    bias = numbers(32, random);
+    y = run_of(form) == 0 ? product(q, in, x, 1, bias) : product_of_runs(form, w, x, bias);
+  }
+  // As takes_x_in_place says.
+  std::vector<float> placed() const {
+    std::vector<float> all = x;
+    for (std::size_t e = 0; takes_x_in_place(form) && e < all.size(); ++e)
+      if (e % 8 != 7) all[e] = std::ldexp(all[e], -4 * static_cast<int>(e % 8));
+    return all;
+  }
+
+  WeightForm form;
+  index_t in;
+  std::vector<unsigned char> bytes;
+  std::vector<float> x, q, bias, y;
+  std::vector<Weight> w;
+};
+
+// Elements [first, first + depth) are unpacked as they are, and as a tile give the row.
+void expect_unpacked(const Layer& layer, const Guarded<unsigned char>& group, const KernelSet& set,
+                     index_t first, const std::string& what) {
+  const index_t depth = layer.in - first, run = run_of(layer.form);
+  const index_t runs = run == 0 ? 0 : depth / run;
+  const bool has_offsets = has_offset(layer.form);
+  Guarded<float> tile(depth * 32, Edge::end, 64), scale(runs * 32, Edge::end, 64),
+      offset(has_offsets ? runs * 32 : 0, Edge::end, 64);
+  set.linear.unpack({.form = layer.form,
+                     .weights = &group[0],
+                     .first = first,
+                     .depth = depth,
+                     .tile = tile.data(),
+                     .scale = scale.data(),
+                     .offset = offset.data()});
+  expect_same(tile.data(), layer.q.data() + first * 32, depth * 32, what + ", unpacked");
+  for (index_t n = 0; n < runs * 32; ++n) {
+    const Weight& w = layer.w[static_cast<std::size_t>((first + n / 32 * run) * 32 + n % 32)];
+    ASSERT_EQ(scale[n], w.scale) << what;
+    if (has_offsets) {
+      ASSERT_EQ(offset[n], w.offset) << what;
+    }
+  }
+  if (first > 0) return;
+  const Guarded<float> x(layer.x, Edge::end), x_sums(sums_of(layer.form, layer.x), Edge::end),
+      bias(layer.bias, Edge::end, 64);
+  Guarded<float> sums(32, Edge::end, 64), y(32, Edge::end);
+  set.linear.tile({.x = &x[0],
+                   .x_stride = layer.in,
+                   .rows = 1,
+                   .tile = tile.data(),
+                   .depth = depth,
+                   .run = run,
+                   .has_offset = has_offsets,
+                   .scale = scale.data(),
+                   .offset = offset.data(),
+                   .x_sums = has_offsets ? &x_sums[0] : nullptr,
+                   .x_sums_stride = run == 0 ? 0 : layer.in / run,
+                   .sums = sums.data(),
+                   .is_first = true,
+                   .is_last = true,
+                   .bias = &bias[0],
+                   .count = 32,
+                   .y = y.data(),
+                   .y_stride = 32});
+  expect_same(y.data(), layer.y.data(), 32, what + ", a row of a tile");
 }
 
 TEST(LinearKernels, compute_every_form_of_weights_to_the_bit) {
@@ -182,44 +285,27 @@ TEST(LinearKernels, compute_every_form_of_weights_to_the_bit) {
   for (const WeightForm form : kForms) {
     const index_t elements = block_of(form).elements;
     for (const index_t in : {elements, 2 * elements, elements == 1 ? 37 : 3 * elements}) {
-      const std::vector<unsigned char> bytes = random_group(form, in, random);
-      const Guarded<unsigned char> group(bytes, Edge::end, 64);
-      std::vector<float> w(static_cast<std::size_t>(in * 32));
-      for (index_t e = 0; e < in; ++e)
-        for (index_t o = 0; o < 32; ++o)
-          w[static_cast<std::size_t>(e * 32 + o)] = weight(form, bytes.data(), o, e);
-      const Guarded<float> x(numbers(in, random), Edge::end);
-      std::vector<float> x_row(&x[0], &x[0] + in);
-      const Guarded<float> bias(numbers(32, random), Edge::end, 64);
-      const std::vector<float> expected =
-          product(w, in, x_row, 1, std::vector<float>(&bias[0], &bias[0] + 32));
+      const Layer layer(form, in, random);
+      const Guarded<unsigned char> group(layer.bytes, Edge::end, 64);
+      const Guarded<float> x(layer.placed(), Edge::end), x_sums(sums_of(form, layer.x), Edge::end),
+          bias(layer.bias, Edge::end, 64);
       for (const KernelSet& set : runnable_sets()) {
         const std::string what = std::string(set.name) + ", form " +
                                  std::to_string(static_cast<int>(form)) + ", in " +
                                  std::to_string(in);
-        Guarded<float> tile(in * 32, Edge::end, 64);
-        set.linear.unpack(
-            {.form = form, .weights = &group[0], .first = 0, .depth = in, .tile = tile.data()});
-        expect_same(without_minus_zero(tile.data(), in * 32).data(),
-                    without_minus_zero(w.data(), in * 32).data(), in * 32, what + ", unpacked");
-        set.linear.unpack({.form = form,
-                           .weights = &group[0],
-                           .first = in - elements,
-                           .depth = elements,
-                           .tile = tile.data()});
-        expect_same(without_minus_zero(tile.data(), elements * 32).data(),
-                    without_minus_zero(w.data() + (in - elements) * 32, elements * 32).data(),
-                    elements * 32, what + ", its end");
+        expect_unpacked(layer, group, set, 0, what);
+        expect_unpacked(layer, group, set, in - elements, what);
         for (const index_t count : {1, 7, 8, 31, 32}) {
           Guarded<float> y(count, Edge::end);
           set.linear.row({.form = form,
                           .weights = &group[0],
                           .in = in,
                           .x = &x[0],
+                          .x_sums = has_offset(form) ? &x_sums[0] : nullptr,
                           .bias = &bias[0],
                           .count = count,
                           .y = y.data()});
-          expect_same(y.data(), expected.data(), count, what + ", a row");
+          expect_same(y.data(), layer.y.data(), count, what + ", a row");
         }
       }
     }

@@ -1,7 +1,8 @@
-// A linear layer against one literal loop over stored bytes: to the bit, whatever the number of
+// A linear layer against literal loops over stored bytes: to the bit, whatever the number of
 // rows and threads and the instruction set, in every type weights are stored in.
 #include "nn/linear.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -59,8 +60,13 @@ T read(const std::byte* from) {
 int u8(const std::byte* from) { return std::to_integer<int>(*from); }
 float half(const std::byte* from) { return static_cast<float>(widen(read<f16>(from))); }
 
-// Element e of a block (the table of base/stored.h, from ggml-org/ggml's ggml-quants.c).
-float literal(Stored type, const std::byte* b, int e) {
+// Element e of a quantised block, w = q·scale + offset (the table of base/stored.h, from
+// ggml-org/ggml's ggml-quants.c).
+struct Quantised {
+  int q;
+  float scale, offset;
+};
+Quantised quantised(Stored type, const std::byte* b, int e) {
   const auto nibble = [&](const std::byte* bytes) {
     return e < 16 ? u8(bytes + e) & 15 : u8(bytes + e - 16) >> 4;
   };
@@ -68,22 +74,16 @@ float literal(Stored type, const std::byte* b, int e) {
     return static_cast<int>(read<std::uint32_t>(bits) >> e & 1) * 16;
   };
   switch (type) {
-    case Stored::f64:
-      return static_cast<float>(read<double>(b));
-    case Stored::bf16:
-      return static_cast<float>(widen(read<bf16>(b)));
-    case Stored::f16:
-      return half(b);
     case Stored::q8_0:
-      return static_cast<float>(read<std::int8_t>(b + 2 + e)) * half(b);
+      return {read<std::int8_t>(b + 2 + e), half(b), 0};
     case Stored::q4_0:
-      return static_cast<float>(nibble(b + 2) - 8) * half(b);
+      return {nibble(b + 2), half(b), -8 * half(b)};
     case Stored::q4_1:
-      return static_cast<float>(nibble(b + 4)) * half(b) + half(b + 2);
+      return {nibble(b + 4), half(b), half(b + 2)};
     case Stored::q5_0:
-      return static_cast<float>(nibble(b + 6) + bit(b + 2) - 16) * half(b);
+      return {nibble(b + 6) + bit(b + 2), half(b), -16 * half(b)};
     case Stored::q5_1:
-      return static_cast<float>(nibble(b + 8) + bit(b + 4)) * half(b) + half(b + 2);
+      return {nibble(b + 8) + bit(b + 4), half(b), half(b + 2)};
     case Stored::q4_k:
     case Stored::q5_k: {
       const int j = e / 32, l = e % 32;
@@ -94,20 +94,29 @@ float literal(Stored type, const std::byte* b, int e) {
       const int both = u8(b + (has_fifth ? 48 : 16) + j / 2 * 32 + l);
       int q = j % 2 == 0 ? both & 15 : both >> 4;
       if (has_fifth) q += (u8(b + 16 + l) >> j & 1) * 16;
-      return half(b) * static_cast<float>(sc) * static_cast<float>(q) -
-             half(b + 2) * static_cast<float>(m);
+      return {q, half(b) * static_cast<float>(sc), -half(b + 2) * static_cast<float>(m)};
     }
-    case Stored::q6_k: {
+    default: {  // q6_k
       const int n = e / 128, r = e % 128 / 32, l = e % 32;
       const int both = u8(b + 64 * n + l + 32 * (r & 1));
       const int q = (r < 2 ? both & 15 : both >> 4) | (u8(b + 128 + 32 * n + l) >> (2 * r) & 3)
                                                           << 4;
-      const auto sc = read<std::int8_t>(b + 192 + 8 * n + 2 * r + l / 16);
-      return half(b + 208) * static_cast<float>(sc) * static_cast<float>(q - 32);
+      const float scale = half(b + 208) * read<std::int8_t>(b + 192 + 8 * n + 2 * r + l / 16);
+      return {q, scale, -32 * scale};
     }
-    default:
-      return read<float>(b);
   }
+}
+
+float literal(Stored type, const std::byte* b, int e) {
+  if (type == Stored::f64) return static_cast<float>(read<double>(b));
+  if (type == Stored::bf16) return static_cast<float>(widen(read<bf16>(b)));
+  if (type == Stored::f16) return half(b);
+  if (!is_quantised(type)) return read<float>(b);
+  const Quantised w = quantised(type, b, e);
+  const int from = type == Stored::q4_0 ? 8 : type == Stored::q5_0 ? 16 : 32;
+  if (from < 32 || type == Stored::q6_k) return static_cast<float>(w.q - from) * w.scale;
+  if (type == Stored::q8_0) return static_cast<float>(w.q) * w.scale;
+  return static_cast<float>(w.q) * w.scale + w.offset;
 }
 
 struct Matrix {
@@ -117,6 +126,11 @@ struct Matrix {
   bool is_transposed = false;
 
   StoredMatrix stored() const { return {type.type, out, in, bytes.data() + 1, is_transposed}; }
+  Quantised quantised_weight(index_t o, index_t e) const {
+    const index_t block = o * (in / type.elements) + e / type.elements;
+    return quantised(type.type, bytes.data() + 1 + block * type.bytes,
+                     static_cast<int>(e % type.elements));
+  }
   float weight(index_t o, index_t e) const {
     const std::byte* const data = bytes.data() + 1;
     if (is_transposed) return literal(type.type, data + (e * out + o) * type.bytes, 0);
@@ -156,21 +170,57 @@ std::vector<float> numbers(index_t count, Random& random) {
   return x;
 }
 
+// What one output of a row is before its bias: a chain through the weights or, of finite quantised
+// ones, runs of 32 (q6_k: 16) elements whose scale comes last.
+float chain(const Matrix& w, index_t o, const float* x) {
+  float s = 0;
+  for (index_t e = 0; e < w.in; ++e) s = std::fma(w.weight(o, e), x[e], s);
+  return s;
+}
+float runs(const Matrix& w, index_t o, const float* x) {
+  const index_t run = w.type.type == Stored::q6_k ? 16 : 32;
+  float s = 0;
+  for (index_t first = 0; first < w.in; first += run) {
+    float t = 0, sums[2] = {};
+    for (index_t e = first; e < first + run; ++e)
+      t = std::fma(static_cast<float>(w.quantised_weight(o, e).q), x[e], t);
+    for (index_t half = 0; half < run / 16; ++half) {
+      float a[8];
+      for (index_t i = 0; i < 8; ++i)
+        a[i] = x[first + 16 * half + i] + x[first + 16 * half + i + 8];
+      sums[half] = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+    }
+    const Quantised w_run = w.quantised_weight(o, first);
+    s = std::fma(w_run.scale, t, s);
+    if (w.type.type != Stored::q8_0)
+      s = std::fma(w_run.offset, run == 16 ? sums[0] : sums[0] + sums[1], s);
+  }
+  return s;
+}
+
+bool has_runs(const Matrix& w) {
+  if (!is_quantised(w.type.type)) return false;
+  for (index_t o = 0; o < w.out; ++o)
+    for (index_t e = 0; e < w.in; e += 16)
+      if (!std::isfinite(w.quantised_weight(o, e).scale)) return false;
+  return true;
+}
+
 std::vector<float> product(const std::vector<Matrix>& parts, const std::vector<float>& x,
                            index_t rows, const std::vector<float>& bias) {
-  std::vector<float> w;  // [out, in]
-  for (const Matrix& part : parts)
-    for (index_t o = 0; o < part.out; ++o)
-      for (index_t e = 0; e < part.in; ++e) w.push_back(part.weight(o, e));
-  const auto in = static_cast<std::size_t>(parts[0].in), out = w.size() / in;
   std::vector<float> y;
-  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
-    for (std::size_t o = 0; o < out; ++o) {
-      float s = 0;
-      for (std::size_t e = 0; e < in; ++e) s = std::fma(w[o * in + e], x[r * in + e], s);
-      s += bias.empty() ? 0.0F : bias[o];
-      y.push_back(std::isnan(s) ? std::numeric_limits<float>::quiet_NaN() : s);
+  for (index_t r = 0; r < rows; ++r) {
+    std::size_t n = 0;
+    for (const Matrix& part : parts) {
+      const bool in_runs = has_runs(part);
+      for (index_t o = 0; o < part.out; ++o, ++n) {
+        const float* const row = x.data() + r * part.in;
+        float s = in_runs ? runs(part, o, row) : chain(part, o, row);
+        s += bias.empty() ? 0.0F : bias[n];
+        y.push_back(std::isnan(s) ? std::numeric_limits<float>::quiet_NaN() : s);
+      }
     }
+  }
   return y;
 }
 
@@ -203,7 +253,7 @@ std::vector<float> applied(const Linear& layer, const std::vector<float>& x, ind
   return y;
 }
 
-TEST(Linear, computes_what_one_literal_loop_over_stored_bytes_computes) {
+TEST(Linear, computes_what_literal_loops_over_stored_bytes_compute) {
   Random random(11);
   for (const Type& type : types()) {
     for (const auto& [out, blocks] : {std::pair<index_t, index_t>{1, 1},
@@ -311,7 +361,7 @@ TEST(Linear, reads_a_row_of_any_type_as_it_is_dequantised) {
   }
 }
 
-// The kernels compute q·d - 8·d by one multiply-add: with d infinite that would be NaN.
+// With d infinite, what is d·(q - 8) would be NaN as d·q - 8·d.
 TEST(Linear, follows_ieee_where_a_block_s_factor_is_no_finite_number) {
   Random random(17);
   for (const Type& type : types()) {
@@ -332,6 +382,24 @@ TEST(Linear, follows_ieee_where_a_block_s_factor_is_no_finite_number) {
           expect_same(applied(layer, input, rows, default_context()), expected, type.name);
         }
       }
+    }
+  }
+}
+
+// The first places of a word of nibbles are 2^24 times the last ones: x over that is rounded.
+TEST(Linear, computes_subnormal_rows_like_others) {
+  Random random(21);
+  for (const Type& type : types()) {
+    const index_t in = type.elements == 1 ? 64 : 2 * std::max<index_t>(32, type.elements);
+    const Matrix matrix = random_matrix(type, 34, in, random);
+    const Linear layer(matrix.stored(), {});
+    for (const int exponent : {-96, -110, -126, -135}) {
+      std::vector<float> x = numbers(3 * in, random);
+      for (float& value : x) value = std::ldexp(value, exponent);
+      const std::vector<float> expected = product({matrix}, x, 3, {});
+      for (const index_t rows : {1, 3})
+        expect_same(applied(layer, x, rows, default_context()),
+                    {expected.begin(), expected.begin() + rows * 34}, type.name);
     }
   }
 }
