@@ -1,8 +1,9 @@
 #include "cli/claims.h"
 
+#include <algorithm>
 #include <cstring>
 
-#include "wire/matrix_text.h"
+#include "wire/pasted.h"
 
 namespace glasshead::cli {
 namespace {
@@ -12,27 +13,30 @@ bool is_file(const std::string& text) {
          text.find(".safetensors") != std::string::npos;
 }
 
-// As f64, with what was given in its shape.
-std::optional<FileTensor> f64_tensor(const std::optional<TraceTensor>& numbers) {
-  if (!numbers) return std::nullopt;
-  FileTensor tensor = make_tensor(DType::f64, numbers->shape);
-  std::memcpy(tensor.bytes.data(), numbers->values.data(), tensor.bytes.size());
+// Numbers that were typed or pasted, as f64. `decimals` becomes the most that any of them has.
+std::optional<FileTensor> read_numbers(const char* flag, const std::string& text, std::size_t rank,
+                                       std::optional<int>& decimals,
+                                       std::vector<Problem>& problems) {
+  const std::optional<wire::Pasted> pasted = wire::read_pasted(text, flag, problems);
+  if (!pasted) {
+    problems.back().what +=
+        "; a file (.npy, .safetensors) or numbers are needed, rows separated by ; or as lists in "
+        "brackets";
+    return std::nullopt;
+  }
+  FileTensor tensor = make_tensor(DType::f64, pasted->tensor.shape);
+  std::memcpy(tensor.bytes.data(), pasted->tensor.values.data(), tensor.bytes.size());
+  if (rank == 3 && !pasted->is_lists)  // one row of lse after another: a column
+    tensor.shape = {tensor.shape[0] * tensor.shape[1]};
+  if (pasted->decimals) decimals = std::max(decimals.value_or(0), *pasted->decimals);
   return tensor;
 }
-
-constexpr const char* kNeeded = "a file (.npy, .safetensors) or numbers";
 
 void load(const char* flag, const Text& given, std::size_t rank, std::optional<FileTensor>& to,
           std::optional<int>& decimals, std::vector<Problem>& problems) {
   if (!given) return;
-  if (!is_file(*given) && wire::is_nested(*given)) {
-    to = f64_tensor(wire::parse_nested(flag, *given, kNeeded, decimals, problems));
-    return;
-  }
   if (!is_file(*given)) {
-    to = f64_tensor(wire::parse_matrix(flag, *given, kNeeded, decimals, problems));
-    if (to && rank == 3)  // one row of lse after another: a column
-      to->shape = {to->shape[0] * to->shape[1]};
+    to = read_numbers(flag, *given, rank, decimals, problems);
     return;
   }
   to = load_tensor(flag, *given, rank, problems);

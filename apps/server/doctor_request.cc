@@ -10,7 +10,7 @@
 #include "glasshead/diagnose.h"
 #include "glasshead/tensor_file.h"
 #include "wire/case.h"
-#include "wire/matrix_text.h"
+#include "wire/pasted.h"
 
 namespace glasshead::server {
 namespace {
@@ -73,20 +73,21 @@ class Numbers {
   std::vector<double> values_;
 };
 
-// One claim, with the digits that a text has.
-std::optional<FileTensor> read_claim(const Json& json, const std::string& where,
+// One claim, with the digits that a text has. `is_lse`: typed in rows, one number after another may
+// stand in a column.
+std::optional<FileTensor> read_claim(const Json& json, const std::string& where, bool is_lse,
                                      std::optional<int>& decimals, Problems& problems) {
   if (json.is_array()) return Numbers(where, problems).read(json);
   if (!json.is_string()) {
     problems.push_back({where, "is neither lists of numbers nor text"});
     return std::nullopt;
   }
-  const std::string text = json.get<std::string>();
-  const auto numbers = wire::is_nested(text)
-                           ? wire::parse_nested(where, text, "numbers", decimals, problems)
-                           : wire::parse_matrix(where, text, "numbers", decimals, problems);
-  if (!numbers) return std::nullopt;
-  return f64_tensor(numbers->shape, numbers->values);
+  const auto pasted = wire::read_pasted(json.get<std::string>(), where, problems);
+  if (!pasted) return std::nullopt;
+  if (pasted->decimals) decimals = std::max(decimals.value_or(0), *pasted->decimals);
+  std::vector<index_t> shape = pasted->tensor.shape;
+  if (is_lse && !pasted->is_lists) shape = {shape[0] * shape[1]};
+  return f64_tensor(std::move(shape), pasted->tensor.values);
 }
 
 class DoctorRequest {
@@ -143,10 +144,7 @@ class DoctorRequest {
         continue;
       }
       std::optional<FileTensor>& claim = given_[static_cast<std::size_t>(known - kClaims.begin())];
-      claim = read_claim(value, "claims." + key, decimals_, problems_);
-      // Typed in rows, one number of lse after another may stand in a column.
-      if (claim && key == "lse" && value.is_string() && !wire::is_nested(value.get<std::string>()))
-        claim->shape = {claim->shape[0] * claim->shape[1]};
+      claim = read_claim(value, "claims." + key, key == "lse", decimals_, problems_);
     }
   }
 

@@ -159,7 +159,7 @@ class Assembler {
     to_.claims.lse = given->tensor.view<3>();
     const auto [batch, rows, columns] = to_.claims.lse.shape;
     // Pasted numbers may stand in a column.
-    if (!given->text.empty() && given->tensor.shape.size() == 2)
+    if (!given->text.empty() && !given->is_lists && given->tensor.shape.size() == 2)
       to_.claims.lse = {given->tensor.bytes.data(),
                         DType::f64,
                         {1, 1, rows * columns},

@@ -41,10 +41,13 @@ class Reader {
       troubles("numbers-unclear", problems);
       return;
     }
-    SourceTensor given{source_, name_, {}, {}, {}, {}, {}, {}, {}};
+    SourceTensor given;
+    given.source = source_;
+    given.source_name = name_;
     given.tensor = make_tensor(DType::f64, pasted->tensor.shape);
     std::memcpy(given.tensor.bytes.data(), pasted->tensor.values.data(), given.tensor.bytes.size());
     given.decimals = pasted->decimals;
+    given.is_lists = pasted->is_lists;
     given.text = one_line(*pasted);
     given.texts = pasted->texts;
     given.row_names = pasted->row_names;
@@ -75,7 +78,9 @@ class Reader {
 
   void npy(const std::vector<std::byte>& bytes) {
     std::vector<Problem> problems;
-    SourceTensor given{source_, name_, {}, {}, {}, {}, {}, {}, {}};
+    SourceTensor given;
+    given.source = source_;
+    given.source_name = name_;
     if (parse_npy(bytes, given.tensor, problems))
       to_.tensors.push_back(std::move(given));
     else
@@ -86,8 +91,14 @@ class Reader {
     std::vector<Problem> problems;
     NamedTensors tensors;
     if (!parse_safetensors(bytes, tensors, problems)) troubles("file-broken", problems);
-    for (auto& [name, tensor] : tensors)
-      to_.tensors.push_back({source_, name_, name, std::move(tensor), {}, {}, {}, {}, {}});
+    for (auto& [name, tensor] : tensors) {
+      SourceTensor given;
+      given.source = source_;
+      given.source_name = name_;
+      given.name = name;
+      given.tensor = std::move(tensor);
+      to_.tensors.push_back(std::move(given));
+    }
   }
 
   void read_case(const std::string& text) {

@@ -20,6 +20,7 @@ struct SourceTensor {
   std::string name;  // in a file of several; empty otherwise
   FileTensor tensor;
   std::optional<int> decimals;     // of pasted numbers
+  bool is_lists = false;           // pasted numbers whose brackets say the shape
   std::string text;                // of pasted numbers, in one line: "1 0 0; .5 .5 0"
   std::vector<std::string> texts;  // of pasted numbers, one by one
   std::vector<std::string> row_names, column_names;  // likewise

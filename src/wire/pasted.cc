@@ -253,19 +253,47 @@ std::string read_cells(std::string_view text, Pasted& to) {
   return {};
 }
 
+// "[1 0; 0 1]": rows in brackets, as Matlab and Julia write them.
+std::optional<std::string_view> rows_in_brackets(std::string_view text) {
+  text = trimmed(text);
+  if (!text.starts_with('[') || !text.ends_with(']')) return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  if (text.find(';') == std::string_view::npos) return std::nullopt;
+  if (text.find_first_of("[]()") != std::string_view::npos) return std::nullopt;
+  return text;
+}
+
+// "[1, 0], [0, 1]": a row each. Nullopt where there is one list, or none.
+std::optional<std::string> lists_as_rows(std::string_view text) {
+  text = trimmed(text);
+  if (!text.starts_with('[') || !text.ends_with(']')) return std::nullopt;
+  index_t depth = 0;
+  for (std::size_t n = 0; n + 1 < text.size(); ++n) {
+    depth += text[n] == '[' ? 1 : text[n] == ']' ? -1 : 0;
+    if (depth == 0) return "[" + std::string(text) + "]";
+  }
+  return std::nullopt;
+}
+
+std::string read_text(std::string_view text, Pasted& to) {
+  if (const std::optional<std::string_view> rows = rows_in_brackets(text))
+    return read_cells(*rows, to);
+  bool is_called = false;
+  const std::optional<std::size_t> begin = lists_begin(text, is_called);
+  if (!begin) return read_cells(text, to);
+  to.is_lists = true;
+  return Lists(text.substr(*begin), to).read(is_called);
+}
+
 }  // namespace
 
 std::optional<Pasted> read_pasted(std::string_view text, const std::string& where,
                                   std::vector<Problem>& problems) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::optional<std::string> rows = lists_as_rows(text);
   Pasted pasted;
-  bool is_called = false;
-  std::string what;
-  if (const std::optional<std::size_t> begin = lists_begin(text, is_called))
-    what = Lists(text.substr(*begin), pasted).read(is_called);
-  else
-    what = read_cells(text, pasted);
+  std::string what = read_text(rows ? *rows : text, pasted);
   if (what.empty()) return pasted;
   problems.push_back({where, std::move(what)});
   return std::nullopt;

@@ -5,10 +5,11 @@
 //   p->tensor.shape;   // 2x2
 //   p->decimals;       // 1: the most digits after a point
 //
-// Text without brackets has a row per line, or per ; where everything stands on one line or rows
-// hold several words. Cells end at tabs, at ; or at commas and blanks. A first line and a first
-// column of words are names. What has two readings, as 0,5 has, is refused with both, and
-// so is what prints leave out. Text is hostile: sizes and depth are limited, nothing recurses.
+// Lists behind one another are rows. Text without brackets, or with ; in them, has a row per line,
+// or per ; where everything stands on one line or rows hold several words. Cells end at tabs, at ;
+// or at commas and blanks. A first line and a first column of words are names. What has two
+// readings, as 0,5 has, is refused with both, and so is what prints leave out. Text is hostile:
+// sizes and depth are limited, nothing recurses.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,7 @@ inline constexpr std::size_t kMostPastedAxes = 4;
 struct Pasted {
   TraceTensor tensor;  // [rows, columns], or as deep as the lists are; [1, n] of one line
   std::vector<std::string> texts;  // one per number, as typed but for the minus sign
+  bool is_lists = false;           // whose brackets say the shape
   std::optional<int> decimals;  // the most digits after a point, at most 17; nullopt: none has any
   std::vector<std::string> row_names, column_names;  // as many as there are; or none
 };

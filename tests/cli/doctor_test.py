@@ -119,9 +119,10 @@ class Doctor(Case):
                      f"tensor([[{rows}]])", "[1 0 0; .3302 .6698 0; .2483 .2483 .5035]"):
             said = self.doctor("three-tokens-causal", "--weights", text, code=0)
             self.assertIn("9 numbers compared", said, text)
-        for text, words in (("[[1, 0], [0.5]]", "a list of 1 beside one of 2"), ("[[1, 0", "not closed"),
-                            ("[1, [0]]", "beside numbers"), ("1, [2]", "beside a list"), ("[[[[[1]]]]]", "4 brackets"),
-                            ("[[1, x]]", "found 'x'"), ("[]", "empty"), ("[[], []]", "empty")):
+        for text, words in (("[[1, 0], [0.5]]", "one list has 1 entries, those before it 2"),
+                            ("[[1, 0", "] is missing"), ("[1, [0]]", "side by side"), ("1, [2]", "found '[2]'"),
+                            ("[[[[[1]]]]]", "more than 4 deep"), ("[[1, x]]", "found 'x'"), ("[]", "empty"),
+                            ("[[], []]", "empty"), ("theirs.np", "a file (.npy, .safetensors) or numbers are needed")):
             self.assertIn(words, self.refused("doctor", "three-tokens-causal", "--weights", text), text)
 
     def test_what_can_not_be_read_is_refused_with_what_to_do(self):

@@ -74,6 +74,19 @@ TEST(Pasted, json_python_numpy_and_pytorch) {
   expect_read("weights = np.array([[1, 0]])", {1, 2}, {1, 0});
 }
 
+TEST(Pasted, lists_behind_one_another_and_semicolons_in_brackets_are_rows) {
+  expect_read("[1, 0], [0.5, 1]", {2, 2}, {1, 0, .5, 1}, 1);
+  expect_read("[1] [2]", {2, 1}, {1, 2});
+  expect_read("[1 0; .5 1]", {2, 2}, {1, 0, .5, 1}, 1);
+}
+
+TEST(Pasted, only_brackets_say_that_the_shape_is_meant) {
+  std::vector<Problem> problems;
+  EXPECT_TRUE(read_pasted("[[1, 2], [3, 4]]", "lse", problems)->is_lists);
+  EXPECT_FALSE(read_pasted("1\n2", "lse", problems)->is_lists);
+  EXPECT_FALSE(read_pasted("[1; 2]", "lse", problems)->is_lists);
+}
+
 TEST(Pasted, our_own_marks_and_signs) {
   expect_read("\u22121 0.5034\u2032", {1, 2}, {-1, .5034}, 4);
   std::vector<Problem> problems;
@@ -107,7 +120,8 @@ TEST(Pasted, what_is_no_matrix_is_refused_with_its_place) {
   expect_refused("[[1, 2], ...,\n [3, 4]]", "left out");
   expect_refused("[[]]", "a list is empty");
   expect_refused("[1, 2", "] is missing");
-  expect_refused("[1] [2]", "after the lists stands '[2]'");
+  expect_refused("[1] 2", "after the lists stands '2'");
+  expect_refused("[1 2; [3]]", "found '2;', which is no number");
   expect_refused("[[[[[1]]]]]", "more than 4 deep");
 }
 
