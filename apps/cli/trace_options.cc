@@ -325,6 +325,8 @@ void refuse_ignored(const CLI::App& command, const TraceArgs& args, const std::s
     else if (view == kMistakeList && bit == kText && effect.views == kEdited &&
              effect.option[0] == '-')
       refuse(effect.option, "has no effect on --mistake list, save with --format md");
+    else if (view == kInteractive && bit != kHtml && effect.views == kInteractive)
+      refuse(effect.option, fmt::format("is of a page, HTML and not {}: -o lesson.html", format));
     else if (is_page && (effect.formats & bit) == 0)
       refuse(effect.option, fmt::format("has no effect on format {}", format));
     else if (is_page && bit == kJson && (effect.views_of_json & view) == 0)

@@ -80,8 +80,9 @@ class Lesson(Case):
                             (("--mistake", "no-such"), "no-such"),
                             (("--hide", "A", "--hide", "B", "--hide", "C"), "no allowed key")):
             self.assertIn(said, self.refused("trace", "three-tokens", *flags, *page))
-        self.assertIn("--interactive: has no effect on format json",
-                      self.refused("trace", "three-tokens", "--interactive", "--format", "json"))
+        for flags, found in ((("--format", "json"), "json"), ((), "text"), (("-o", "lesson.md"), "md")):
+            self.assertIn(f"--interactive: is of a page, HTML and not {found}: -o lesson.html",
+                          self.refused("trace", "three-tokens", "--interactive", *flags))
         self.assertIn("--web: has no effect on the steps", self.refused("trace", "three-tokens", "--web", "web"))
         mask = self.npy("mask", [[True, False, False], [True, True, False], [True, True, True]], "|b1")
         self.assertIn("a file", self.refused("trace", "three-tokens", "--mask", mask, *page))
