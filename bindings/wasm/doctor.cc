@@ -21,7 +21,7 @@ namespace {
 using wire::JsonWriter;
 
 void write_sources(JsonWriter& json, const Sources& sources,
-                   const std::vector<std::string>& role_of) {
+                   const std::vector<std::string>& role_of, const std::vector<std::string>& hints) {
   json.begin_object().key("tensors").begin_array();
   for (std::size_t n = 0; n < sources.tensors.size(); ++n) {
     const SourceTensor& given = sources.tensors[n];
@@ -33,7 +33,8 @@ void write_sources(JsonWriter& json, const Sources& sources,
     json.key("name").value(given.name).key("shape").value(shape_words(given.tensor.shape));
     json.key("type").value(given.tensor.stored.empty() ? std::string_view(name(given.tensor.dtype))
                                                        : given.tensor.stored);
-    json.key("role").value(role_of[n]).key("text").value(given.text);
+    json.key("role").value(role_of[n]).key("hint").value(hints[n]);
+    json.key("text").value(given.text);
     json.key("decimals").value(given.decimals ? std::to_string(*given.decimals) : std::string());
     json.end_object();
   }
@@ -107,6 +108,17 @@ void write_lines(JsonWriter& json, std::string_view text) {
   json.end_array();
 }
 
+// A page makes its probes itself: no command for that in its lines.
+Diagnosis with_page_words(Diagnosis d) {
+  if (d.probe.empty()) return d;
+  const std::string words = "a probe (the panel of that name makes one)";
+  for (std::string& fact : d.next)
+    if (const std::size_t at = fact.find(d.probe); at != std::string::npos)
+      fact.replace(at, d.probe.size(), words);
+  d.probe = words;
+  return d;
+}
+
 void write_shape(JsonWriter& json, const AttentionCase& a) {
   const auto field = [&](const char* key, index_t n) { json.key(key).value(std::to_string(n)); };
   json.begin_object();
@@ -137,7 +149,8 @@ std::optional<std::string> sources(Request& request, Session&) {
   std::optional<AttentionCase> known;
   if (subject) known = subject->attention();
   const std::vector<std::string> role_of = guess_roles(read.tensors, known);
-  return written([&](JsonWriter& json) { write_sources(json, read, role_of); });
+  const std::vector<std::string> hints = shape_hints(read.tensors, role_of, known);
+  return written([&](JsonWriter& json) { write_sources(json, read, role_of, hints); });
 }
 
 std::optional<std::string> diagnose(Request& request, Session&) {
@@ -152,7 +165,7 @@ std::optional<std::string> diagnose(Request& request, Session&) {
   if (format == "text") return diagnosis_text(d);
   return written([&](JsonWriter& json) {
     json.begin_object().key("diagnosis").raw(diagnosis_json(d)).key("lines");
-    write_lines(json, diagnosis_text(d));
+    write_lines(json, diagnosis_text(with_page_words(d)));
     json.key("tables");
     write_tables(json, d, given);
     json.key("shape");

@@ -76,7 +76,7 @@ std::string of_gradient(const std::string& role) {
 
 // The sizes that claims are measured by.
 struct Sizes {
-  index_t heads = 0, q_len = 0, kv_len = 0, d_v = 0;
+  index_t batch = 0, heads = 0, q_len = 0, kv_len = 0, d_v = 0;
 };
 
 index_t extent(const std::vector<index_t>& shape, std::size_t from_last) {
@@ -87,7 +87,8 @@ std::optional<Sizes> sizes_of(const std::vector<SourceTensor>& tensors,
                               const std::vector<std::string>& found,
                               const std::optional<AttentionCase>& known) {
   if (known)
-    return Sizes{known->q.shape[1], known->q.shape[2], known->k.shape[2], known->v.shape[3]};
+    return Sizes{known->q.shape[0], known->q.shape[1], known->q.shape[2], known->k.shape[2],
+                 known->v.shape[3]};
   const auto shape_of = [&](std::string_view role) -> const std::vector<index_t>* {
     const auto at = std::find(found.begin(), found.end(), role);
     if (at == found.end()) return nullptr;
@@ -95,7 +96,7 @@ std::optional<Sizes> sizes_of(const std::vector<SourceTensor>& tensors,
   };
   const auto *q = shape_of("q"), *v = shape_of("v");
   if (q == nullptr || v == nullptr) return std::nullopt;
-  return Sizes{extent(*q, 2), extent(*q, 1), extent(*v, 1), extent(*v, 0)};
+  return Sizes{extent(*q, 3), extent(*q, 2), extent(*q, 1), extent(*v, 1), extent(*v, 0)};
 }
 
 // Weights lie from 0 to 1, as far as printed digits tell.
@@ -126,6 +127,44 @@ std::string role_of_shape(const FileTensor& tensor, const Sizes& sizes) {
   const bool is_column = shape.size() <= 2 && tensor.size() == sizes.heads * sizes.q_len &&
                          (shape.size() == 1 || rows == 1 || columns == 1);
   return is_column ? "lse" : "";
+}
+
+using Shape = std::vector<index_t>;
+
+Shape without_ones(Shape shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+Shape in_order(Shape shape) {
+  std::sort(shape.begin(), shape.end());
+  return shape;
+}
+
+// Of the claims that are as large as the inputs say, by pairs or by rows.
+Shape shape_of_role(std::string_view role, const Sizes& sizes) {
+  const bool is_pairs = role == "weights" || role == "scores";
+  return {sizes.batch, sizes.heads, sizes.q_len, is_pairs ? sizes.kv_len : sizes.d_v};
+}
+
+std::string another_order(std::string_view role, const Shape& shape, const Sizes& sizes) {
+  const Shape wanted = without_ones(shape_of_role(role, sizes)), found = without_ones(shape);
+  if (found == wanted || in_order(found) != in_order(wanted)) return {};
+  return "has the sizes of " + std::string(role) + ", " + shape_words(wanted) +
+         ", in another order: two axes are swapped";
+}
+
+std::string shape_hint(const SourceTensor& tensor, const std::string& role, const Sizes& sizes) {
+  const Shape& shape = tensor.tensor.shape;
+  if (role == "out" || role == "weights" || role == "scores")
+    return another_order(role, shape, sizes);
+  if (!role.empty() || tensor.tensor.dtype == DType::u8 || tensor.tensor.dtype == DType::i64)
+    return {};
+  for (const char* claim : {"out", "weights"})
+    if (std::string words = another_order(claim, shape, sizes); !words.empty()) return words;
+  return "has the shape of nothing that these inputs give: out is " +
+         shape_words(without_ones(shape_of_role("out", sizes))) + ", weights " +
+         shape_words(without_ones(shape_of_role("weights", sizes)));
 }
 
 }  // namespace
@@ -180,6 +219,16 @@ std::vector<std::string> guess_roles(const std::vector<SourceTensor>& tensors,
     if (!role.empty() && is_free(role)) found[n] = role;
   }
   return found;
+}
+
+std::vector<std::string> shape_hints(const std::vector<SourceTensor>& tensors,
+                                     const std::vector<std::string>& role_of,
+                                     const std::optional<AttentionCase>& known) {
+  std::vector<std::string> hints(tensors.size());
+  const std::optional<Sizes> sizes = sizes_of(tensors, role_of, known);
+  for (std::size_t n = 0; sizes && n < tensors.size(); ++n)
+    hints[n] = shape_hint(tensors[n], role_of[n], *sizes);
+  return hints;
 }
 
 }  // namespace glasshead::wasm

@@ -24,4 +24,10 @@ std::string role_of_name(std::string_view name);
 std::vector<std::string> guess_roles(const std::vector<SourceTensor>& tensors,
                                      const std::optional<AttentionCase>& known);
 
+// For each tensor what its shape says against the role that was guessed, or why none was: "has the
+// sizes of out, 6×2, in another order". Empty: nothing.
+std::vector<std::string> shape_hints(const std::vector<SourceTensor>& tensors,
+                                     const std::vector<std::string>& role_of,
+                                     const std::optional<AttentionCase>& known);
+
 }  // namespace glasshead::wasm

@@ -189,8 +189,9 @@ void add_proofs(const Judge& judge, const Tally& tally, Examined& to) {
           "row sees, as an average does");
   }
   if (!has_weights)
-    to.next.emplace_back("add --weights, or lse, of the same run: they say which half is wrong");
-  if (!has_lse && has_weights) to.next.emplace_back("add --lse of the same run");
+    to.next.emplace_back(
+        "give weights, or lse, of the same run as well: they say which half is wrong");
+  if (!has_lse && has_weights) to.next.emplace_back("give lse of the same run as well");
 }
 
 // A score as plain f32 code makes it; where cap, bias or rotary positions come in, the exact one

@@ -84,6 +84,28 @@ TEST(Sources, shapes_tell_weights_from_outputs_and_lse) {
   EXPECT_EQ(answer["tensors"][2]["role"], "lse");
 }
 
+TEST(Sources, a_shape_with_its_axes_swapped_or_of_nothing_is_said_to_be) {
+  const auto hint_of = [](const char* name, const std::vector<index_t>& shape) {
+    const std::vector<double> numbers(12, 0.5);
+    return ask({{"call", "sources"},
+                {"sources",
+                 {{{"name", "q.npy"}, {"base64", npy_of({3, 2}, {1, 0, 0, 1, 1, 1})}},
+                  {{"name", "k.npy"}, {"base64", npy_of({4, 2}, {1, 0, 0, 1, 1, 1, 0, 0})}},
+                  {{"name", "v.npy"}, {"base64", npy_of({4, 2}, {1, 0, 0, 1, 1, 1, 0, 0})}},
+                  {{"name", name}, {"base64", npy_of(shape, numbers)}}}}})["tensors"][3]["hint"]
+        .get<std::string>();
+  };
+  const char* swapped = "has the sizes of out, 3\u00d72, in another order: two axes are swapped";
+  EXPECT_EQ(hint_of("x.npy", {2, 3}), swapped);
+  EXPECT_EQ(hint_of("out.npy", {2, 3}), swapped);
+  EXPECT_EQ(hint_of("out.npy", {3, 2}), "");
+  EXPECT_EQ(hint_of("x.npy", {3, 2}), "");
+  EXPECT_EQ(hint_of("x.npy", {4, 3}),
+            "has the sizes of weights, 3\u00d74, in another order: two axes are swapped");
+  EXPECT_EQ(hint_of("x.npy", {5}),
+            "has the shape of nothing that these inputs give: out is 3\u00d72, weights 3\u00d74");
+}
+
 TEST(Sources, a_broken_file_spoils_no_other) {
   const Json answer = ask({{"call", "sources"},
                            {"sources",
@@ -123,6 +145,9 @@ TEST(Diagnose, says_what_the_tutorial_printed_wrong) {
   request["format"] = "page";
   const Json page = ask(request);
   EXPECT_EQ(page["diagnosis"], diagnosis);
+  EXPECT_NE(diagnosis["probe"].get<std::string>().find("--probe"), std::string::npos);
+  for (const Json& line : page["lines"])
+    EXPECT_EQ(line["text"].get<std::string>().find("--"), std::string::npos) << line;
   EXPECT_EQ(page["command"], "glasshead doctor mine --weights '1 0 0; .5 .5 0; .25 .25 .5'");
   const Json& row = page["tables"][0]["rows"][1];
   EXPECT_EQ(row["label"], "B");
