@@ -34,12 +34,19 @@ void check_attend(const CallInputs& inputs, const MutableTensor<4>& out, const R
 void attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
             const MutableTensor<4>& out, const AttentionOptions& options, const RowState& rows,
             const Context& context) {
+  attend_watched(q, k, v, out, options, rows, nullptr, context);
+}
+
+void attend_watched(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
+                    const MutableTensor<4>& out, const AttentionOptions& options,
+                    const RowState& rows, const TileWatch& watch, const Context& context) {
   Findings findings;
   check_attend({&q, &k, &v}, out, rows, options, findings);
   refuse("attend", findings);
 
   const KvSource kv = kv_of(k, v);
-  const EmptyRows empty = run_fused({q, kv, k.shape[2], options, out, rows, {}}, context);
+  const EmptyRows empty =
+      run_fused({q, kv, k.shape[2], options, out, rows, {}, watch ? &watch : nullptr}, context);
   if (options.empty_row == EmptyRow::error)
     report_empty_rows(empty, "only scores of -inf", findings);
   refuse("attend", findings);

@@ -10,6 +10,7 @@
 
 #include "core/kv_source.h"
 #include "core/plan_of_batch.h"
+#include "core/tile_watch.h"
 #include "core/validate.h"
 #include "glasshead/attention.h"
 
@@ -23,6 +24,7 @@ struct FusedCall {
   const MutableTensor<4>& out;
   const RowState& rows;
   std::vector<index_t> query_starts = {};  // [batch], or empty: options.query_start
+  const TileWatch* watch = nullptr;        // in f32 alone; null: nobody looks
 };
 
 // Checked before. Returns the rows without a key where options.empty_row asks for them.

@@ -86,8 +86,8 @@ class Fused {
                   : static_cast<std::size_t>(fused.lanes_ * fused.call_.kv.d_v)) {
       for (index_t p = 0; p < fused.cut_.panels; ++p)
         panels.push_back(std::make_unique<PanelWork<T>>(
-            fused.kernels_,
-            PanelSizes{fused.call_.kv.d_k, fused.call_.kv.d_v, fused.levels_, fused.form_}));
+            fused.kernels_, PanelSizes{fused.call_.kv.d_k, fused.call_.kv.d_v, fused.levels_,
+                                       fused.form_, fused.call_.watch}));
       ranges.resize(panels.size());
     }
     TileRoom<T> tile;

@@ -1,6 +1,7 @@
 #include "core/panel_work.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/assert.h"
 #include "core/rows.h"
@@ -108,14 +109,20 @@ void PanelWork<T>::add_panel(const Tile<T>& tile, const KvBlock<T>& block, TileR
   const index_t begin = tile.keys.begin, keys = tile.keys.end - begin;
   T* scores = room.scores.data();
   Reach reach(tile.allowed, keys, lanes_of(rows_), kernels_.width, vectors_);
+  // Who looks sees every lane, those that see nothing of the last keys as the rule has it.
+  const bool is_whole = is_watched();
   block.for_keys(tile.keys, [&](const StridedRows<T>& k, index_t first, index_t count) {
     const index_t n = first - begin;
     kernels_.scores({queries_.data(), sizes_.d_k, k, count, tile.softcap,
                      from_key(tile.bias, n, lanes_), from_key(tile.allowed, n, 1), vectors_,
-                     scores + n * lanes_, room.new_max.data(), reach.of(n, count)});
+                     scores + n * lanes_, room.new_max.data(),
+                     is_whole ? nullptr : reach.of(n, count)});
   });
+  if (is_whole) keep_scores(tile.keys, room);
   kernels_.softmax({scores, begin % kPartialSums, keys, tile.kept, vectors_, room.new_max.data(),
-                    state.max, state.sum, room.alpha.data(), reach.of(0, keys)});
+                    state.max, state.sum, room.alpha.data(),
+                    is_whole ? nullptr : reach.of(0, keys)});
+  if (is_whole) show(tile.keys, room);
   bool is_first = true;
   block.for_values(tile.keys, [&](const StridedRows<T>& v, index_t first, index_t count) {
     const index_t n = first - begin;
@@ -138,8 +145,10 @@ void PanelWork<T>::add_rows(const Tile<T>& tile, const KvBlock<T>& block, TileRo
                           k.count, tile.softcap, from_key(tile.bias, n, lanes_), lanes_,
                           from_key(tile.allowed, n, 1), scores, room.new_max.data(), k.narrow});
   });
+  if (is_watched()) keep_scores(tile.keys, room);
   kernels_.rows.softmax({scores, rows_.count, begin % kBlock, keys, tile.kept, room.new_max.data(),
                          state.max, state.sum, room.alpha.data()});
+  if (is_watched()) show(tile.keys, room);
   const T* alpha = room.alpha.data();
   block.for_value_runs(tile.keys, [&](const KvRun<T>& v) {
     kernels_.rows.accumulate(
@@ -148,6 +157,31 @@ void PanelWork<T>::add_rows(const Tile<T>& tile, const KvBlock<T>& block, TileRo
          sizes_.d_v, v.narrow});
     alpha = nullptr;
   });
+}
+
+// Softmax puts the exponentials in their place.
+template <class T>
+void PanelWork<T>::keep_scores(KeyRange keys, TileRoom<T>& room) const {
+  room.seen.resize(static_cast<std::size_t>(kBlock * lanes_));
+  const index_t count = keys.end - keys.begin;
+  if (sizes_.form == Form::panel) {
+    std::copy_n(room.scores.data(), count * lanes_, room.seen.data());
+    return;
+  }
+  for (index_t r = 0; r < rows_.count; ++r) {
+    const index_t at = r * kBlock + keys.begin % kBlock;
+    std::copy_n(room.scores.data() + at, count, room.seen.data() + at);
+  }
+}
+
+template <class T>
+void PanelWork<T>::show(KeyRange keys, const TileRoom<T>& room) const {
+  if constexpr (std::is_same_v<T, float>) {
+    const bool is_panel = sizes_.form == Form::panel;
+    const index_t first = is_panel ? 0 : keys.begin % kBlock;
+    (*sizes_.watch)({rows_, keys, is_panel ? lanes_ : 1, is_panel ? 1 : kBlock,
+                     room.seen.data() + first, room.scores.data() + first, room.new_max.data()});
+  }
 }
 
 template <class T>

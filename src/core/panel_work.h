@@ -17,6 +17,7 @@
 #include "core/kv_source.h"
 #include "core/scratch.h"
 #include "core/tile_plan.h"
+#include "core/tile_watch.h"
 #include "kernels/kernel_set.h"
 
 namespace glasshead {
@@ -46,6 +47,7 @@ struct TileRoom {
   Scratch<T> new_max, alpha;  // [lanes]
   std::uint32_t allowed[kBlock];
   std::uint32_t kept[kBlock];
+  std::vector<T> seen;  // [kBlock, lanes] or [rows, kBlock]: scores, where somebody looks
 
   TileRoom(index_t lanes, bool has_bias)
       : scores(kBlock * lanes), bias(has_bias ? kBlock * lanes : 0), new_max(lanes), alpha(lanes) {}
@@ -55,6 +57,7 @@ struct PanelSizes {
   index_t d_k = 0, d_v = 0;
   int levels = 1;  // of the chunk tree
   Form form = Form::panel;
+  const TileWatch* watch = nullptr;  // in f32 alone
 };
 
 // A run of keys of one block, for the rows of a PanelWork.
@@ -98,6 +101,9 @@ class PanelWork {
   void merge(int x, int y);
   void add_panel(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room);
   void add_rows(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room);
+  bool is_watched() const { return sizes_.watch != nullptr && sizeof(T) == sizeof(float); }
+  void keep_scores(KeyRange keys, TileRoom<T>& room) const;
+  void show(KeyRange keys, const TileRoom<T>& room) const;
 
   const Kernels<T>& kernels_;
   PanelSizes sizes_;
