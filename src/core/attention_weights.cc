@@ -35,11 +35,12 @@ EmptyRows write_transparent(const Call<E>& call, const RowRange& range,
   return empty;
 }
 
-// Row n of the group in the result.
-index_t row_offset(const MutableTensor<4>& t, const RowRange& range, const RowGroup& group,
+// Row n of the group in the result: where its key 0 stands, or would stand.
+index_t row_offset(const MutableTensor<4>& t, const WeightCall& call, const RowGroup& group,
                    index_t n) {
-  return group.b * t.strides[0] + (group.h - range.head_begin) * t.strides[1] +
-         (group.begin - range.row_begin + n) * t.strides[2];
+  const index_t first_key = call.keys ? call.keys->begin : 0;
+  return group.b * t.strides[0] + (group.h - call.range.head_begin) * t.strides[1] +
+         (group.begin - call.range.row_begin + n) * t.strides[2] - first_key * t.strides[3];
 }
 
 template <class T>
@@ -56,11 +57,11 @@ void clear_row(const MutableTensor<4>& t, index_t offset, KeyRange keys) {
 
 template <class T>
 void store_tile(const WeightTile<T>& tile, const T* sums, const MutableTensor<4>& weights,
-                const RowRange& range, const RowGroup& group) {
+                const WeightCall& call, const RowGroup& group) {
   const index_t step = weights.strides[3], keys = tile.keys.end - tile.keys.begin;
   for (index_t r = 0; r < tile.count; ++r) {
     const T sum = sums[tile.first + r];
-    const index_t at = row_offset(weights, range, group, tile.first + r) + tile.keys.begin * step;
+    const index_t at = row_offset(weights, call, group, tile.first + r) + tile.keys.begin * step;
     for (index_t n = 0; n < keys; ++n) {
       const T w = tile.is_allowed(n, r) ? canonical(tile.p[n * tile.lanes + r] / sum) : T(0);
       if (weights.dtype == dtype_of<T>())
@@ -74,17 +75,17 @@ void store_tile(const WeightTile<T>& tile, const T* sums, const MutableTensor<4>
 template <class T>
 EmptyRows write_weights(const WeightCall& call, const MutableTensor<4>& weights,
                         const Context& context) {
-  WeightSweep<T> sweep(call, context, 1, RowKeys::apart);
+  WeightSweep<T> sweep(call, context, 1, call.keys ? RowKeys::together : RowKeys::apart);
   std::vector<EmptyRows> empty(sweep.workers());
   sweep.run([&](int worker, const RowGroup& group, typename WeightSweep<T>::Room& room) {
     for (index_t n = 0; n < group.count(); ++n) {
-      clear_row<T>(weights, row_offset(weights, call.range, group, n), group.keys);
+      clear_row<T>(weights, row_offset(weights, call, group, n), group.keys);
       if (group.node == 0 && room.is_empty_row(n))
         empty[static_cast<std::size_t>(worker)].add(group.b, group.h, group.begin + n);
     }
     room.for_tiles(
         [&](const WeightTile<T>& tile) {
-          store_tile(tile, room.sums().data(), weights, call.range, group);
+          store_tile(tile, room.sums().data(), weights, call, group);
         },
         [](KeyRange) {});
   });
@@ -100,13 +101,22 @@ void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k, const R
   check_weight_call({q, k, options, rows, range}, {{"weights", weights, k.shape[2]}}, findings);
   refuse("attention_weights", findings);
   if (q.shape[0] == 0 || is_empty(range)) return;
-  const WeightCall call{q, k, options, rows, range};
+  const WeightCall call{q, k, options, rows, range, {}};
   const EmptyRows empty = compute_type(q.dtype) == DType::f64
                               ? write_weights<double>(call, weights, context)
                               : write_weights<float>(call, weights, context);
   if (options.empty_row == EmptyRow::error)
     report_empty_rows(empty, "only scores of -inf", findings);
   refuse("attention_weights", findings);
+}
+
+void attention_weights_of_keys(const WeightCall& call, const MutableTensor<4>& weights,
+                               const Context& context) {
+  if (call.q.shape[0] == 0 || is_empty(call.range) || call.keys->is_empty()) return;
+  if (compute_type(call.q.dtype) == DType::f64)
+    write_weights<double>(call, weights, context);
+  else
+    write_weights<float>(call, weights, context);
 }
 
 void attention_weights(const ConstTensor<4>& q, const ConstTensor<4>& k,

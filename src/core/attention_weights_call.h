@@ -24,6 +24,11 @@ struct WeightResult {
 void check_weight_call(const WeightCall& call, const std::vector<WeightResult>& results,
                        Findings& findings);
 
+// attention_weights of some keys alone: weights [batch, heads of the range, rows of the range,
+// keys]. call.rows is given; everything has been checked.
+void attention_weights_of_keys(const WeightCall& call, const MutableTensor<4>& weights,
+                               const Context& context);
+
 // max and sum, both or neither, in a type that holds the compute type.
 void check_given_rows(const RowState& rows, const ConstTensor<4>& q, Findings& findings);
 

@@ -38,7 +38,8 @@ WeightSweep<T>::WeightSweep(const WeightCall& call, const Context& context, inde
   for (index_t b = 0; b < shape_.batch; ++b)
     for (index_t h = range.head_begin; h < range.head_end; ++h)
       for (index_t i = range.row_begin; i < range.row_end; i += step)
-        items_.push_back({b, h, i, std::min(range.row_end, i + step), {0, shape_.kv_len}});
+        items_.push_back({b, h, i, std::min(range.row_end, i + step),
+                          call.keys.value_or(KeyRange{0, shape_.kv_len})});
   if (row_keys == RowKeys::apart) cut_keys();
 }
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/context_impl.h"
@@ -30,6 +31,7 @@ struct WeightCall {
   const AttentionOptions& options;
   const RowState& rows;  // max and sum, or neither
   RowRange range;
+  std::optional<KeyRange> keys = std::nullopt;  // these alone are walked
 };
 
 // Rows [begin, end) of query head h against keys [keys.begin, keys.end).
