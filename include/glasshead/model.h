@@ -35,6 +35,8 @@
 
 namespace glasshead {
 
+class HeadStudy;  // head_study.h
+
 struct ModelOptions {
   // How many tokens texts may grow to. It matters to models with two sets of rotary factors
   // (Phi-3's long and short), which are chosen between once; 0: of these the short ones, with
@@ -89,14 +91,16 @@ class Model {
 struct Tap {
   // One of Model::tap_names; a `*` stands for any layer: "decoder.*.self.q".
   std::string name;
-  // Of weights: which query heads (empty: all), and query positions [first, last] (absent: all).
+  // Of weights and scores: which query heads (empty: all), and query positions [first, last]
+  // (absent: all).
   std::vector<index_t> heads = {};
   std::optional<std::pair<index_t, index_t>> positions = std::nullopt;
 };
 
 // What taps have seen of one sequence since they were made. Runs that follow each other add their
 // tokens. Rows are tokens in order: matrices are [tokens, size], those of heads [heads, tokens, d],
-// weights [heads asked for, positions asked for, keys], exactly 0 where hidden.
+// weights and scores [heads asked for, positions asked for, keys]: weights exactly 0, scores -inf
+// where hidden. Scores are as softmax takes them: scaled, soft-capped, with every bias.
 class Taps {
  public:
   // `sequence`: of a batch, which one is looked at (its place in the call).
@@ -132,10 +136,14 @@ struct ReplaceHead {
   index_t layer = 0, head = 0;
   std::vector<float> out = {};
 };
+// The head's mean in the place of what it says at each position: `out` is what a Tap of its
+// self.out has kept, [heads, tokens, d_v], of at least one token. Sums over tokens are made in f64,
+// in order. Throws ShapeError if out is of another shape or has no such head.
+ReplaceHead mean_of_head(index_t layer, index_t head, const FileTensor& out);
 // The rows of a place, from `position` on, are these: what a Tap of another run has kept, in the
 // same shape.
 struct Patch {
-  std::string name;  // one of Model::tap_names, but for weights, lse and logits
+  std::string name;  // one of Model::tap_names, but for scores, weights, lse and logits
   FileTensor values;
   index_t position = 0;
 };
@@ -185,7 +193,7 @@ class Session {
   // part's last id or for every id, parts in order: [rows, vocab], the session's until its next
   // run. `none`: no logits are made, and the view is empty.
   View<const float, 2> forward(const std::vector<Part>& parts, LogitRows rows = LogitRows::last,
-                               Taps* taps = nullptr);
+                               Taps* taps = nullptr, HeadStudy* heads = nullptr);
 
   // --- encoders ---
 
@@ -196,7 +204,8 @@ class Session {
   };
   // The last layer's rows of some texts, one text after another: [sum of their lengths, d_model],
   // the session's until its next run.
-  View<const float, 2> encode(const std::vector<Text>& texts, Taps* taps = nullptr);
+  View<const float, 2> encode(const std::vector<Text>& texts, Taps* taps = nullptr,
+                              HeadStudy* heads = nullptr);
   // Logits of rows of the last layer (encoders: what stands at a [MASK]): [rows, vocab].
   View<const float, 2> logits(const View<const float, 2>& rows);
   // The same of rows that leave any layer, as if it were the last: through the final norm where
@@ -210,7 +219,7 @@ class Session {
 
   // Reads a text, whose keys and values for cross-attention are made once, and adds an empty
   // sequence that is to be written about it. Forks read the same text.
-  index_t read(const std::vector<index_t>& text, Taps* taps = nullptr);
+  index_t read(const std::vector<index_t>& text, Taps* taps = nullptr, HeadStudy* heads = nullptr);
 
   struct Impl;  // the library's own
   Impl& impl() const { return *impl_; }

@@ -3,6 +3,8 @@
 #include <array>
 
 #include "base/math.h"
+#include "model/head_study_impl.h"
+#include "model/look.h"
 #include "nn/rows.h"
 
 namespace glasshead::model {
@@ -37,13 +39,14 @@ bool are_alike(const std::vector<Span>& spans) {
 
 // Which of an attention's places.
 struct Parts {
-  Point norm, q, k, v, weights, lse, out, projected;
+  Point norm, q, k, v, scores, weights, lse, out, projected;
 };
-constexpr Parts kSelf{Point::self_norm,    Point::self_q,   Point::self_k,   Point::self_v,
-                      Point::self_weights, Point::self_lse, Point::self_out, Point::self_projected};
-constexpr Parts kCross{Point::cross_norm, Point::cross_q,        Point::cross_k,
-                       Point::cross_v,    Point::cross_weights,  Point::cross_lse,
-                       Point::cross_out,  Point::cross_projected};
+constexpr Parts kSelf{Point::self_norm, Point::self_q,      Point::self_k,
+                      Point::self_v,    Point::self_scores, Point::self_weights,
+                      Point::self_lse,  Point::self_out,    Point::self_projected};
+constexpr Parts kCross{Point::cross_norm, Point::cross_q,      Point::cross_k,
+                       Point::cross_v,    Point::cross_scores, Point::cross_weights,
+                       Point::cross_lse,  Point::cross_out,    Point::cross_projected};
 
 class LayerRun {
  public:
@@ -176,8 +179,8 @@ class LayerRun {
                   const KvCache& cache, const Sequence& sequence,
                   const View<float, 2>& attended) const {
     const AttentionOptions& options = &parts == &kSelf ? calls_.self : calls_.cross;
-    const bool is_watched = wants(parts.weights) || wants(parts.lse);
-    if (!is_watched && are_alike(run_.spans)) {
+    const bool is_seen = is_looked_at(parts);
+    if (!is_seen && are_alike(run_.spans)) {
       std::vector<index_t> sequences;
       for (const Span& span : run_.spans) sequences.push_back(sequence(span));
       const auto count = static_cast<index_t>(sequences.size());
@@ -188,15 +191,21 @@ class LayerRun {
     }
     for (const Span& span : run_.spans) {
       const View<float, 4> mine = alone(heads_of(q, 0, a.heads, a.d_k, 1, span.rows), span);
-      const RowState state = is_watched ? row_state(a.heads, span.rows) : RowState{};
-      attend(mine, cache.input({sequence(span)}),
-             alone(heads_of(attended, 0, a.heads, a.d_v, 1, span.rows), span), options, state,
-             run_.context);
-      if (!is_watched || span.place != run_.taps->sequence) continue;
-      AttentionOptions placed = options;
-      placed.query_start = span.position;
-      const Tensor<float, 4> k = keys_of(cache, sequence(span));
-      watch(parts, span, {mine, k, state, placed});
+      const View<float, 4> out = alone(heads_of(attended, 0, a.heads, a.d_v, 1, span.rows), span);
+      const Lookers lookers = is_seen ? lookers_of(span) : Lookers{};
+      if (!is_anybody(lookers)) {
+        attend(mine, cache.input({sequence(span)}), out, options, {}, run_.context);
+        continue;
+      }
+      const bool is_cross = &parts == &kCross;
+      const auto own = [&](index_t column, index_t d) {  // rows of q are those of q | k | v
+        return is_cross ? View<float, 4>()
+                        : alone(heads_of(q, column, a.kv_heads, d, 1, span.rows), span);
+      };
+      attend_seen(
+          {run_.name, n_, is_cross, span, mine, own(a.heads * a.d_k, a.d_k),
+           own(a.heads * a.d_k + a.kv_heads * a.d_k, a.d_v), out, &cache, sequence(span), options},
+          row_state(a.heads, span.rows), lookers, run_.context);
     }
   }
 
@@ -204,7 +213,7 @@ class LayerRun {
   void attend_rows(const Attention& a, const View<float, 2>& qkv,
                    const View<float, 2>& attended) const {
     const index_t column = a.heads * a.d_k;
-    const bool is_watched = wants(kSelf.weights) || wants(kSelf.lse);
+    const bool is_seen = is_looked_at(kSelf);
     const auto over = [&](index_t count, index_t length) {
       return std::array{
           heads_of(qkv, 0, a.heads, a.d_k, count, length),
@@ -212,21 +221,33 @@ class LayerRun {
           heads_of(qkv, column + a.kv_heads * a.d_k, a.kv_heads, a.d_v, count, length),
           heads_of(attended, 0, a.heads, a.d_v, count, length)};
     };
-    if (!is_watched && are_alike(run_.spans)) {
+    if (!is_seen && are_alike(run_.spans)) {
       const auto [q, k, v, out] = over(static_cast<index_t>(run_.spans.size()), run_.spans[0].rows);
       attend(q, k, v, out, calls_.self, {}, run_.context);
       return;
     }
     for (const Span& span : run_.spans) {
       auto [q, k, v, out] = over(1, span.rows);
-      q = alone(q, span);
-      k = alone(k, span);
-      const RowState state = is_watched ? row_state(a.heads, span.rows) : RowState{};
-      attend(q, k, alone(v, span), alone(out, span), calls_.self, state, run_.context);
-      if (is_watched && span.place == run_.taps->sequence)
-        watch(kSelf, span, {q, k, state, calls_.self});
+      for (View<float, 4>* some : {&q, &k, &v, &out}) *some = alone(*some, span);
+      const Lookers lookers = is_seen ? lookers_of(span) : Lookers{};
+      if (is_anybody(lookers))
+        attend_seen({run_.name, n_, false, span, q, k, v, out, nullptr, 0, calls_.self},
+                    row_state(a.heads, span.rows), lookers, run_.context);
+      else
+        attend(q, k, v, out, calls_.self, {}, run_.context);
     }
   }
+
+  bool is_looked_at(const Parts& parts) const {
+    return run_.heads != nullptr || wants(parts.scores) || wants(parts.weights) || wants(parts.lse);
+  }
+  Lookers lookers_of(const Span& span) const {
+    Lookers by;
+    if (run_.taps != nullptr && span.place == run_.taps->sequence) by.taps = run_.taps;
+    if (run_.heads != nullptr && span.place == run_.heads->options.sequence) by.heads = run_.heads;
+    return by;
+  }
+  static bool is_anybody(const Lookers& by) { return by.taps != nullptr || by.heads != nullptr; }
 
   RowState row_state(index_t heads, index_t rows) const {
     const View<float, 2> max = run_.work.row_max.rows(heads, rows),
@@ -234,11 +255,6 @@ class LayerRun {
     return {.max = View<float, 3>(max.data, {1, heads, rows}),
             .sum = View<float, 3>(sum.data, {1, heads, rows}),
             .lse = {}};
-  }
-
-  void watch(const Parts& parts, const Span& span, const AttentionCall& call) const {
-    run_.taps->see_lse({run_.name, n_, parts.lse}, call.state);
-    run_.taps->see_weights({run_.name, n_, parts.weights}, span, call, run_.context);
   }
 
   void cross(const View<float, 2>& in, const View<float, 2>& out) const {

@@ -7,6 +7,7 @@
 
 #include "glasshead/attention.h"
 #include "glasshead/context.h"
+#include "glasshead/head_study.h"
 #include "glasshead/kv_cache.h"
 #include "model/changes.h"
 #include "model/description.h"
@@ -34,6 +35,7 @@ struct StackRun {
   Workspace& work;
   const Context& context;
   Taps::Impl* taps = nullptr;        // null: nobody looks
+  HeadStudy::Impl* heads = nullptr;  // the same
   const Changes* changes = nullptr;  // null: nothing is changed
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fail.h"
 #include "model/block.h"
 #include "model/model_impl.h"
 
@@ -36,6 +37,8 @@ index_t most_heads(const Model& model) {
 // What attention makes of its inputs, and what is made outside the layers' pass, are not replaced.
 bool can_be_patched(Point point) {
   switch (point) {
+    case Point::self_scores:
+    case Point::cross_scores:
     case Point::self_weights:
     case Point::cross_weights:
     case Point::self_lse:
@@ -146,3 +149,26 @@ void Changes::apply(const Place& place, const View<float, 2>& rows, const std::v
 }
 
 }  // namespace glasshead::model
+
+namespace glasshead {
+
+ReplaceHead mean_of_head(index_t layer, index_t head, const FileTensor& out) {
+  const std::vector<index_t>& shape = out.shape;
+  if (shape.size() != 3 || shape[1] < 1)
+    fail(ErrorKind::shape, "mean_of_head", "out",
+         fmt::format("a tensor of rank {}; [heads, tokens, d_v] of at least one token is needed",
+                     shape.size()));
+  if (head < 0 || head >= shape[0])
+    fail(ErrorKind::shape, "mean_of_head", "head",
+         fmt::format("{}; out has {} heads, numbered from 0", head, shape[0]));
+  const index_t tokens = shape[1], size = shape[2];
+  ReplaceHead change{.layer = layer, .head = head};
+  for (index_t e = 0; e < size; ++e) {
+    double sum = 0;
+    for (index_t i = 0; i < tokens; ++i) sum += out.load((head * tokens + i) * size + e);
+    change.out.push_back(static_cast<float>(sum / static_cast<double>(tokens)));
+  }
+  return change;
+}
+
+}  // namespace glasshead

@@ -6,12 +6,13 @@
 namespace glasshead::model {
 namespace {
 
-constexpr std::array kPoints{
-    "embedding",  "in",           "self.norm",       "self.q",   "self.k",
-    "self.v",     "self.weights", "self.lse",        "self.out", "self.projected",
-    "cross.norm", "cross.q",      "cross.k",         "cross.v",  "cross.weights",
-    "cross.lse",  "cross.out",    "cross.projected", "ffn.norm", "ffn.inner",
-    "ffn.out",    "out",          "final_norm",      "logits"};
+constexpr std::array kPoints{"embedding",     "in",        "self.norm",      "self.q",
+                             "self.k",        "self.v",    "self.scores",    "self.weights",
+                             "self.lse",      "self.out",  "self.projected", "cross.norm",
+                             "cross.q",       "cross.k",   "cross.v",        "cross.scores",
+                             "cross.weights", "cross.lse", "cross.out",      "cross.projected",
+                             "ffn.norm",      "ffn.inner", "ffn.out",        "out",
+                             "final_norm",    "logits"};
 
 bool is_cross(Point point) { return point >= Point::cross_norm && point <= Point::cross_projected; }
 bool is_norm(Point point) {
@@ -35,6 +36,8 @@ index_t width_of(Point point, const Attention& a, const Layer& layer, index_t d_
     case Point::self_lse:
     case Point::cross_lse:
       return a.heads;
+    case Point::self_scores:
+    case Point::cross_scores:
     case Point::self_weights:
     case Point::cross_weights:
       return 0;

@@ -20,6 +20,7 @@ enum class Point : std::uint8_t {
   self_q,
   self_k,
   self_v,
+  self_scores,
   self_weights,
   self_lse,
   self_out,
@@ -28,6 +29,7 @@ enum class Point : std::uint8_t {
   cross_q,
   cross_k,
   cross_v,
+  cross_scores,
   cross_weights,
   cross_lse,
   cross_out,
@@ -54,7 +56,8 @@ struct NamedPlace {
   std::string name;
   Place place;
   index_t heads = 0;  // query heads of the attention it belongs to
-  index_t width = 0;  // numbers of a row; 0 where that is not the model's to say (weights)
+  index_t width = 0;  // numbers of a row; 0 where that is not the model's to say (scores,
+                      // weights)
 };
 // Every place of a model, in the order of computation.
 std::vector<NamedPlace> places_of(const Description& model);

@@ -37,6 +37,23 @@ Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& probl
   return &taps->impl();
 }
 
+HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session, const char* stack,
+                          const std::vector<const std::vector<index_t>*>& ids,
+                          const std::vector<index_t>& positions, std::vector<Problem>& problems) {
+  if (heads == nullptr) return nullptr;
+  HeadStudy::Impl& study = heads->impl();
+  const auto at = static_cast<std::size_t>(study.options.sequence);
+  if (at >= ids.size()) {
+    problems.push_back({"heads", fmt::format("the study looks at text {} of a call, which has {}",
+                                             at, ids.size())});
+    return nullptr;
+  }
+  const HeadStudy::Impl::Run run{stack, *ids[at], positions[at], &session, session.change_count};
+  study.check(run, problems);
+  if (problems.empty()) study.begin(run);
+  return &study;
+}
+
 void refuse(const char* function, std::vector<Problem> problems) {
   if (!problems.empty()) fail(ErrorKind::option, function, std::move(problems));
 }
@@ -141,10 +158,10 @@ void Session::Impl::see(const char* stack, Point point, const View<float, 2>& ro
 
 // Rows before the final norm.
 View<float, 2> Session::Impl::decode(const std::vector<index_t>& ids,
-                                     const std::vector<Span>& spans, Taps::Impl* taps) {
+                                     const std::vector<Span>& spans, const Looks& looks) {
   const View<float, 2> x = work.x.rows(static_cast<index_t>(ids.size()), description().d_model);
   embed_rows(description(), weights().embedding, {ids, {}, spans}, work, x, *context);
-  see("decoder", Point::embedding, x, spans, taps);
+  see("decoder", Point::embedding, x, spans, looks.taps);
   model::run_layers({.name = "decoder",
                      .stack = *description().decoder,
                      .weights = weights().decoder,
@@ -154,13 +171,14 @@ View<float, 2> Session::Impl::decode(const std::vector<index_t>& ids,
                      .spans = spans,
                      .work = work,
                      .context = *context,
-                     .taps = taps,
+                     .taps = looks.taps,
+                     .heads = looks.heads,
                      .changes = changes_made()},
                     x);
   return x;
 }
 
-View<float, 2> Session::Impl::encode(const std::vector<Text>& texts, Taps::Impl* taps) {
+View<float, 2> Session::Impl::encode(const std::vector<Text>& texts, const Looks& looks) {
   std::vector<index_t> ids, segments;
   const std::vector<Span> spans = spans_of(texts);
   for (const Text& text : texts) {
@@ -171,7 +189,7 @@ View<float, 2> Session::Impl::encode(const std::vector<Text>& texts, Taps::Impl*
   const model::Stack& stack = *description().encoder;
   const View<float, 2> x = work.x.rows(static_cast<index_t>(ids.size()), description().d_model);
   embed_rows(description(), weights().embedding, {ids, segments, spans}, work, x, *context);
-  see("encoder", Point::embedding, x, spans, taps);
+  see("encoder", Point::embedding, x, spans, looks.taps);
   model::run_layers({.name = "encoder",
                      .stack = stack,
                      .weights = weights().encoder,
@@ -179,12 +197,13 @@ View<float, 2> Session::Impl::encode(const std::vector<Text>& texts, Taps::Impl*
                      .spans = spans,
                      .work = work,
                      .context = *context,
-                     .taps = taps,
+                     .taps = looks.taps,
+                     .heads = looks.heads,
                      .changes = changes_made()},
                     x);
   if (stack.has_final_norm) {
     apply_norm(stack.norm, weights().encoder.final_norm, x, x, *context);
-    see("encoder", Point::final_norm, x, spans, taps);
+    see("encoder", Point::final_norm, x, spans, looks.taps);
   }
   return x;
 }
@@ -204,6 +223,7 @@ void Session::change(const std::vector<Change>& changes) {
   model::Changes made(changes, impl_->model, problems);
   refuse("Session::change", std::move(problems));
   impl_->changes = std::move(made);
+  ++impl_->change_count;
   const model::Description& description = impl_->description();
   if (description.decoder) {
     impl_->decoder_calls = layer_calls(*description.decoder, impl_->weights().decoder);
@@ -258,15 +278,19 @@ index_t Session::cache_bytes() const {
   return bytes;
 }
 
-View<const float, 2> Session::encode(const std::vector<Text>& texts, Taps* taps) {
+View<const float, 2> Session::encode(const std::vector<Text>& texts, Taps* taps, HeadStudy* heads) {
   std::vector<Problem> problems;
   if (!impl_->description().encoder)
     problems.push_back({"model", "is a decoder, which continues texts: forward"});
   if (texts.empty()) problems.push_back({"texts", "there is none; at least one"});
   impl_->check_texts(texts, problems);
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
+  std::vector<const std::vector<index_t>*> ids;
+  for (const Text& text : texts) ids.push_back(&text.ids);
+  HeadStudy::Impl* const study =
+      resolved(heads, *impl_, "encoder", ids, std::vector<index_t>(ids.size(), 0), problems);
   refuse("Session::encode", std::move(problems));
-  const View<float, 2> rows = impl_->encode(texts, watch);
+  const View<float, 2> rows = impl_->encode(texts, {watch, study});
   if (watch != nullptr && impl_->is_encoder() && impl_->description().head.has_logits &&
       watch->wants({"", -1, model::Point::logits})) {
     watch->see({"", -1, model::Point::logits}, logits(rows), spans_of(texts), 0);

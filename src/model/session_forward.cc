@@ -13,8 +13,8 @@ namespace {
 class Forward {
  public:
   Forward(Session::Impl& session, const std::vector<Session::Part>& parts, LogitRows rows,
-          Taps::Impl* taps)
-      : session_(session), parts_(parts), rows_(rows), taps_(taps) {}
+          const Session::Impl::Looks& looks)
+      : session_(session), parts_(parts), rows_(rows), looks_(looks) {}
 
   View<const float, 2> run() {
     index_t total = 0;
@@ -61,11 +61,11 @@ class Forward {
     if (ids_.empty()) return;
     const model::Description& description = session_.description();
     const model::Stack& stack = *description.decoder;
-    const View<float, 2> x = session_.decode(ids_, spans_, taps_);
-    if (taps_ != nullptr && stack.has_final_norm) {  // all rows, to be looked at
+    const View<float, 2> x = session_.decode(ids_, spans_, looks_);
+    if (looks_.taps != nullptr && stack.has_final_norm) {  // all rows, to be looked at
       const View<float, 2> normed = session_.work.normed.rows(x.shape[0], x.shape[1]);
       apply_norm(stack.norm, session_.weights().decoder.final_norm, x, normed, *session_.context);
-      session_.see("decoder", model::Point::final_norm, normed, spans_, taps_);
+      session_.see("decoder", model::Point::final_norm, normed, spans_, looks_.taps);
     }
     make_logits(x);
     ids_.clear();
@@ -92,7 +92,8 @@ class Forward {
     logits_of(session_.description(), session_.weights().head, chosen, session_.work, logits,
               *session_.context);
     made_ += count;
-    if (taps_ != nullptr) taps_->see({"", -1, model::Point::logits}, logits, wanted_spans(), 0);
+    if (looks_.taps != nullptr)
+      looks_.taps->see({"", -1, model::Point::logits}, logits, wanted_spans(), 0);
   }
 
   // The spans over the rows that logits were made of.
@@ -111,7 +112,7 @@ class Forward {
   Session::Impl& session_;
   const std::vector<Session::Part>& parts_;
   LogitRows rows_;
-  Taps::Impl* taps_;
+  Session::Impl::Looks looks_;
   View<float, 2> logits_;
   index_t made_ = 0;
   std::vector<index_t> ids_;
@@ -121,13 +122,15 @@ class Forward {
 
 }  // namespace
 
-View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows rows, Taps* taps) {
+View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows rows, Taps* taps,
+                                      HeadStudy* heads) {
   constexpr const char* kFunction = "Session::forward";
   std::vector<Problem> problems;
   if (impl_->is_encoder())
     problems.push_back({"model", "is an encoder, which reads whole texts: encode, then logits"});
   if (parts.empty()) problems.push_back({"parts", "there is none; at least one"});
-  std::vector<index_t> seen;
+  std::vector<index_t> seen, positions;
+  std::vector<const std::vector<index_t>*> ids;
   for (std::size_t n = 0; n < parts.size() && !impl_->is_encoder(); ++n) {
     const std::string where = fmt::format("parts[{}]", n);
     const auto count = static_cast<index_t>(impl_->sequences.size());
@@ -142,13 +145,17 @@ View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows 
       problems.push_back(
           {where + ".sequence", fmt::format("{} has a part already; one for each", sequence)});
     seen.push_back(sequence);
+    ids.push_back(&parts[n].ids);
+    positions.push_back(impl_->sequences[static_cast<std::size_t>(sequence)].length);
     impl_->check_ids(where + ".ids", parts[n].ids,
                      impl_->sequences[static_cast<std::size_t>(sequence)].length,
                      impl_->description().position_limit, problems);
   }
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
+  HeadStudy::Impl* study = nullptr;
+  if (problems.empty()) study = resolved(heads, *impl_, "decoder", ids, positions, problems);
   refuse(kFunction, std::move(problems));
-  return Forward(*impl_, parts, rows, watch).run();
+  return Forward(*impl_, parts, rows, {watch, study}).run();
 }
 
 }  // namespace glasshead

@@ -6,6 +6,7 @@
 
 #include "glasshead/model.h"
 #include "model/block.h"
+#include "model/head_study_impl.h"
 #include "model/model_impl.h"
 #include "model/workspace.h"
 
@@ -37,11 +38,16 @@ struct Session::Impl {
 
   void check_texts(const std::vector<Text>& texts, std::vector<Problem>& problems) const;
 
+  // Who looks at a run; null: nobody.
+  struct Looks {
+    Taps::Impl* taps = nullptr;
+    HeadStudy::Impl* heads = nullptr;
+  };
   // One go of at most rows_at_once rows through the decoder.
   View<float, 2> decode(const std::vector<index_t>& ids, const std::vector<model::Span>& spans,
-                        Taps::Impl* taps);
+                        const Looks& looks);
   // The encoder's rows, normed where it ends with a norm.
-  View<float, 2> encode(const std::vector<Text>& texts, Taps::Impl* taps);
+  View<float, 2> encode(const std::vector<Text>& texts, const Looks& looks);
   void see(const char* stack, model::Point point, const View<float, 2>& rows,
            const std::vector<model::Span>& spans, Taps::Impl* taps) const;
   const model::Changes* changes_made() const { return changes.is_empty() ? nullptr : &changes; }
@@ -53,6 +59,7 @@ struct Session::Impl {
   const Context* context;
   model::Workspace work;
   model::Changes changes;
+  index_t change_count = 0;  // how often they were made anew
   std::vector<model::LayerCalls> encoder_calls, decoder_calls;
   // [layers] each. Sequence 0 of a cache stays empty: a new one is a fork of it.
   std::vector<KvCache> self, cross;
@@ -63,6 +70,11 @@ struct Session::Impl {
 
 // The taps of a run, made ready for its model; what they name wrongly is among the problems.
 Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& problems);
+// The study of a run, made ready for it unless something is wrong: `ids` are those of the texts, of
+// which it looks at one; `positions` where each begins.
+HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session, const char* stack,
+                          const std::vector<const std::vector<index_t>*>& ids,
+                          const std::vector<index_t>& positions, std::vector<Problem>& problems);
 void refuse(const char* function, std::vector<Problem> problems);  // if there are any
 
 }  // namespace glasshead

@@ -60,7 +60,7 @@ Tensor<float, 2> Session::embed(const std::vector<Text>& texts, bool normalised)
       tokens += static_cast<index_t>(next.ids.size());
       some.push_back(next);
     }
-    const View<float, 2> rows = impl_->encode(some, nullptr);
+    const View<float, 2> rows = impl_->encode(some, {});
     index_t row = 0;
     for (std::size_t n = 0; n < some.size(); ++n) {
       const auto length = static_cast<index_t>(some[n].ids.size());
@@ -105,19 +105,16 @@ index_t Session::Impl::remember(const View<const float, 2>& rows, Taps::Impl* ta
   return text;
 }
 
-index_t Session::read(const std::vector<index_t>& text, Taps* taps) {
+index_t Session::read(const std::vector<index_t>& text, Taps* taps, HeadStudy* heads) {
   std::vector<Problem> problems;
   if (impl_->model.kind() != ModelKind::encoder_decoder)
     problems.push_back({"model", fmt::format("is a {}; only an encoder-decoder writes about a text",
                                              name(impl_->model.kind()))});
   impl_->check_ids("text", text, 0, impl_->description().position_limit, problems);
-  Taps::Impl* watch = nullptr;
-  if (taps != nullptr) {
-    taps->impl().resolve(impl_->model, problems);
-    watch = &taps->impl();
-  }
+  Taps::Impl* const watch = resolved(taps, impl_->model, problems);
+  HeadStudy::Impl* const study = resolved(heads, *impl_, "encoder", {&text}, {0}, problems);
   if (!problems.empty()) fail(ErrorKind::option, "Session::read", std::move(problems));
-  const View<float, 2> rows = impl_->encode({{.ids = text}}, watch);
+  const View<float, 2> rows = impl_->encode({{.ids = text}}, {watch, study});
   return impl_->add({.memory = impl_->remember(rows, watch)});
 }
 

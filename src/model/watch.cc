@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -28,6 +29,16 @@ Tensor<float, 4> keys_of(const KvCache& cache, index_t sequence) {
   return keys;
 }
 
+void ScoreRows::see(const SeenTile& tile) {
+  for (index_t r = 0; r < tile.rows.count; ++r) {
+    const index_t i = tile.rows.i[r], h = place_of[static_cast<std::size_t>(tile.rows.h[r])];
+    if (h < 0 || i < begin || i >= end) continue;
+    float* const to = values.data() + ((i - begin) * heads + h) * keys;
+    for (index_t j = tile.keys.begin; j < tile.keys.end; ++j)
+      to[j] = tile.scores[(j - tile.keys.begin) * tile.key_step + r * tile.row_step];
+  }
+}
+
 }  // namespace model
 
 namespace {
@@ -36,8 +47,9 @@ using model::Place;
 using model::Point;
 using model::Span;
 
-bool is_weights(Point point) {
-  return point == Point::self_weights || point == Point::cross_weights;
+bool is_scores(Point point) { return point == Point::self_scores || point == Point::cross_scores; }
+bool is_of_pairs(Point point) {
+  return is_scores(point) || point == Point::self_weights || point == Point::cross_weights;
 }
 
 void check_tap(const Tap& tap, const model::NamedPlace& at, std::vector<Problem>& problems) {
@@ -45,9 +57,10 @@ void check_tap(const Tap& tap, const model::NamedPlace& at, std::vector<Problem>
     problems.push_back(
         {"taps", fmt::format("{}: positions [{}, {}]; first and last, from 0", tap.name,
                              tap.positions->first, tap.positions->second)});
-  if (!is_weights(at.place.point) && (tap.positions || !tap.heads.empty())) {
+  if (!is_of_pairs(at.place.point) && (tap.positions || !tap.heads.empty())) {
     problems.push_back(
-        {"taps", fmt::format("{}: heads and positions are chosen of weights alone", tap.name)});
+        {"taps",
+         fmt::format("{}: heads and positions are chosen of scores and weights alone", tap.name)});
     return;
   }
   for (const index_t head : tap.heads)
@@ -84,17 +97,21 @@ FileTensor by_heads(const Taps::Impl::Kept& kept) {
   return tensor;
 }
 
-FileTensor weights_of(const Taps::Impl::Kept& kept) {
+// Rows that know fewer keys than the last hide those.
+FileTensor of_pairs(const Taps::Impl::Kept& kept) {
   const auto heads = static_cast<index_t>(kept.heads.size());
-  const auto rows = heads == 0 ? 0 : static_cast<index_t>(kept.weights.size()) / heads;
-  index_t keys = 0;
-  for (const std::vector<float>& row : kept.weights)
-    keys = std::max(keys, static_cast<index_t>(row.size()));
+  const auto rows = heads == 0 ? 0 : static_cast<index_t>(kept.pairs.size()) / heads;
+  const index_t keys = kept.keys;
   FileTensor tensor = make_tensor(DType::f32, {heads, rows, keys});
+  const std::vector<float> hidden(
+      static_cast<std::size_t>(keys),
+      is_scores(kept.point) ? -std::numeric_limits<float>::infinity() : 0.0F);
   for (index_t i = 0; i < rows; ++i)
     for (index_t h = 0; h < heads; ++h) {
-      const std::vector<float>& row = kept.weights[static_cast<std::size_t>(i * heads + h)];
-      store(tensor, (h * rows + i) * keys, row.data(), static_cast<index_t>(row.size()));
+      const std::vector<float>& row = kept.pairs[static_cast<std::size_t>(i * heads + h)];
+      const auto length = static_cast<index_t>(row.size()), at = (h * rows + i) * keys;
+      store(tensor, at, row.data(), length);
+      store(tensor, at + length, hidden.data(), keys - length);
     }
   return tensor;
 }
@@ -157,26 +174,29 @@ void Taps::Impl::see_lse(const Place& place, const RowState& state) {
   to.tokens += max.shape[2];
 }
 
-void Taps::Impl::see_weights(const Place& place, const Span& span, const model::AttentionCall& call,
-                             const Context& context) {
-  const auto at = kept.find(name(place));
-  if (at == kept.end() || span.place != sequence) return;
-  Kept& to = at->second;
-  const index_t keys = call.k.shape[2], all = call.q.shape[1];
-  // The union of what the taps of this place ask for: heads in order, and a stretch of positions.
-  std::vector<bool> has_head(static_cast<std::size_t>(all), false);
+Taps::Impl::Rows Taps::Impl::wanted_rows(Kept& kept, const Span& span, index_t heads) {
+  std::vector<bool> has_head(static_cast<std::size_t>(heads), false);
   index_t first = span.position + span.rows, last = -1;
-  for (const Tap* tap : to.taps) {
+  for (const Tap* tap : kept.taps) {
     for (const index_t h : tap->heads) has_head[static_cast<std::size_t>(h)] = true;
     if (tap->heads.empty()) std::fill(has_head.begin(), has_head.end(), true);
     first = std::min(first, tap->positions ? tap->positions->first : index_t{0});
     last = std::max(last, tap->positions ? tap->positions->second : span.position + span.rows - 1);
   }
-  to.heads.clear();
-  for (index_t h = 0; h < all; ++h)
-    if (has_head[static_cast<std::size_t>(h)]) to.heads.push_back(h);
-  const index_t begin = std::max<index_t>(first - span.position, 0);
-  const index_t end = std::min(last - span.position + 1, span.rows);
+  kept.heads.clear();
+  for (index_t h = 0; h < heads; ++h)
+    if (has_head[static_cast<std::size_t>(h)]) kept.heads.push_back(h);
+  return {std::max<index_t>(first - span.position, 0),
+          std::min(last - span.position + 1, span.rows)};
+}
+
+void Taps::Impl::see_weights(const Place& place, const Span& span, const model::AttentionCall& call,
+                             const Context& context) {
+  const auto at = kept.find(name(place));
+  if (at == kept.end() || span.place != sequence) return;
+  Kept& to = at->second;
+  const index_t keys = to.keys = call.k.shape[2];
+  const auto [begin, end] = wanted_rows(to, span, call.q.shape[1]);
   if (begin >= end) return;
   std::vector<std::vector<float>> rows(static_cast<std::size_t>(end - begin) * to.heads.size());
   for (std::size_t n = 0; n < to.heads.size(); ++n) {
@@ -188,7 +208,33 @@ void Taps::Impl::see_weights(const Place& place, const Span& span, const model::
       append(rows[static_cast<std::size_t>(i) * to.heads.size() + n], weights.data() + i * keys,
              keys);
   }
-  for (std::vector<float>& row : rows) to.weights.push_back(std::move(row));
+  for (std::vector<float>& row : rows) to.pairs.push_back(std::move(row));
+}
+
+model::ScoreRows Taps::Impl::score_rows(const Place& place, const Span& span, index_t heads,
+                                        index_t keys) {
+  Kept& to = kept.at(name(place));
+  model::ScoreRows rows;
+  to.keys = keys;
+  const auto [begin, end] = wanted_rows(to, span, heads);
+  rows.begin = begin;
+  rows.end = std::max(begin, end);
+  rows.keys = keys;
+  rows.heads = static_cast<index_t>(to.heads.size());
+  rows.place_of.assign(static_cast<std::size_t>(heads), -1);
+  for (std::size_t n = 0; n < to.heads.size(); ++n)
+    rows.place_of[static_cast<std::size_t>(to.heads[n])] = static_cast<index_t>(n);
+  rows.values.assign(static_cast<std::size_t>((rows.end - rows.begin) * rows.heads * keys),
+                     -std::numeric_limits<float>::infinity());
+  return rows;
+}
+
+void Taps::Impl::keep_scores(const Place& place, const model::ScoreRows& rows) {
+  Kept& to = kept.at(name(place));
+  for (index_t n = 0; n < (rows.end - rows.begin) * rows.heads; ++n) {
+    const auto begin = rows.values.begin() + n * rows.keys;
+    to.pairs.emplace_back(begin, begin + rows.keys);
+  }
 }
 
 Taps::Taps(std::vector<Tap> taps, index_t sequence) : impl_(std::make_unique<Impl>()) {
@@ -203,8 +249,8 @@ NamedTensors Taps::results() const {
   NamedTensors results;
   for (const std::string& at : impl_->order) {
     const Impl::Kept& kept = impl_->kept.at(at);
-    if (is_weights(kept.point))
-      results.emplace_back(at, weights_of(kept));
+    if (is_of_pairs(kept.point))
+      results.emplace_back(at, of_pairs(kept));
     else if (kept.groups > 0)
       results.emplace_back(at, by_heads(kept));
     else

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/tile_watch.h"
 #include "glasshead/attention.h"
 #include "glasshead/kv_cache.h"
 #include "glasshead/model.h"
@@ -35,6 +36,16 @@ struct AttentionCall {
 // forgotten are 0.
 Tensor<float, 4> keys_of(const KvCache& cache, index_t sequence);
 
+// The scores of some rows and heads, -inf where nothing is seen.
+struct ScoreRows {
+  index_t begin = 0, end = 0;  // rows of the span
+  index_t keys = 0;
+  std::vector<index_t> place_of;   // of each query head among those kept; -1: it is not
+  index_t heads = 0;               // kept
+  std::vector<float> values;       // [rows, heads, keys]
+  void see(const SeenTile& tile);  // on any thread
+};
+
 }  // namespace glasshead::model
 
 namespace glasshead {
@@ -48,9 +59,11 @@ struct Taps::Impl {
     index_t width = 0;   // of a row
     index_t tokens = 0;
     std::vector<float> values;  // [tokens, width]
-    // Of weights: rows of their own lengths, [tokens kept][heads kept] one after another.
-    std::vector<std::vector<float>> weights;
+    // Of weights and scores: rows of their own lengths, [tokens kept][heads kept] one after
+    // another.
+    std::vector<std::vector<float>> pairs;
     std::vector<index_t> heads;
+    index_t keys = 0;  // that the text has
   };
 
   std::vector<Tap> wanted;
@@ -71,6 +84,18 @@ struct Taps::Impl {
   void see_lse(const model::Place& place, const RowState& state);
   void see_weights(const model::Place& place, const model::Span& span,
                    const model::AttentionCall& call, const Context& context);
+  // Room for what is asked for of a span's scores, and where it goes then.
+  model::ScoreRows score_rows(const model::Place& place, const model::Span& span, index_t heads,
+                              index_t keys);
+  void keep_scores(const model::Place& place, const model::ScoreRows& rows);
+
+ private:
+  struct Rows {
+    index_t begin = 0, end = 0;  // of a span
+  };
+  // The union of what the taps of a place ask for: heads in order, which become kept.heads, and a
+  // stretch of positions.
+  static Rows wanted_rows(Kept& kept, const model::Span& span, index_t heads);
 };
 
 }  // namespace glasshead

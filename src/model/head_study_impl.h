@@ -1,0 +1,64 @@
+// What a HeadStudy holds, and how a session fills it.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "glasshead/head_study.h"
+#include "model/head_pass.h"
+#include "model/look.h"
+
+namespace glasshead {
+
+struct HeadStudy::Impl {
+  // One attention of one layer.
+  struct Seen {
+    std::string name;
+    index_t layer = 0;
+    bool is_cross = false;
+    index_t queries = 0, keys = 0;
+    index_t repeated = 0;  // queries whose token came before
+    std::vector<model::HeadSums> heads;
+    // With keeps_rows.
+    AttentionOptions options;
+    index_t kv_heads = 0, d_k = 0;
+    std::vector<float> q, k;      // [queries, heads, d_k], [keys, kv_heads, d_k]
+    std::vector<float> max, sum;  // [queries, heads]
+  };
+  // The tokens that a stack has read.
+  struct Text {
+    std::string stack;
+    model::Repeats tokens;
+  };
+
+  explicit Impl(const HeadStudyOptions& given) : options(given) {}
+
+  // What session calls before a run. `position`: of the first token in its text.
+  struct Run {
+    const char* stack;
+    const std::vector<index_t>& ids;
+    index_t position = 0;
+    const void* session = nullptr;
+    index_t changes = 0;  // how often the session's changes have been made anew
+  };
+  void check(const Run& run, std::vector<Problem>& problems) const;
+  void begin(const Run& run);
+
+  // Of some rows of an attention: before attend is asked for them, and after it.
+  void start(const model::LookedAt& call, const model::Span& rows);
+  void finish(const RowState& state, const Context& context);
+  // What weights() needs of all rows of the call.
+  void keep(const model::LookedAt& call, const RowState& state);
+  const model::Repeats* text(const std::string& stack) const;  // null: none has been begun
+
+  HeadStudyOptions options;
+  const void* session = nullptr;  // and so the model
+  index_t changes = 0;
+  std::deque<Text> texts;  // which stay where they are
+  std::vector<Seen> seen;  // in the order of computation
+  model::HeadPass pass;    // of the rows between start and finish
+  std::size_t now = 0;     // whose rows they are
+};
+
+}  // namespace glasshead
