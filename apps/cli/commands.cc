@@ -8,9 +8,8 @@
 namespace glasshead::cli {
 namespace {
 
-constexpr std::array<const Command*, 11> kCommands{&kTrace,     &kAttend,     &kDoctor, &kAudit,
-                                                   &kWorksheet, &kRun,        &kView,   &kInspect,
-                                                   &kBench,     &kCompletion, &kMan};
+constexpr std::array kCommands{&kTrace, &kAttend, &kDoctor,  &kAudit, &kWorksheet,  &kRun,
+                               &kHeads, &kView,   &kInspect, &kBench, &kCompletion, &kMan};
 
 constexpr std::size_t kPageWidth = 100;
 constexpr std::size_t kColumn = 28;  // where descriptions begin

@@ -24,6 +24,7 @@ std::vector<Problem> in_flags(const RunArgs& args, std::vector<Problem> problems
       if (problem.what.find("no such place") != std::string::npos)
         problem.what += "; glasshead inspect " + args.model + " --places lists all";
     }
+    if (problem.where == "to_mean") problem.where = "--mean-ablate";
     // Positions are hidden, heads of layers taken away.
     if (problem.where == "changes")
       problem.where = problem.what.starts_with("layer ") || problem.what.starts_with("head ")
@@ -102,16 +103,25 @@ void add(CLI::App& command, int&) {
                   "A number of the run to write: decoder.2.self.weights; * for "
                   "all layers")
       ->type_name("NAME");
-  command.add_option("--heads", args->heads, "Of weights: these query heads")->type_name("H,...");
-  command.add_option("--positions", args->rows, "Of weights: these query positions")
+  command.add_option("--heads", args->heads, "Of scores and weights: these query heads")
+      ->type_name("H,...");
+  command.add_option("--positions", args->rows, "Of scores and weights: these query positions")
       ->type_name("FIRST:LAST");
   command
       .add_option("--hide", args->hide,
                   "Hide these positions, and show what becomes of the next token")
       ->type_name("POSITIONS");
   command
+      .add_option("--cut", args->cut,
+                  "Let one query not read one key, and show what becomes of the next token")
+      ->type_name("QUERY:KEY");
+  command
       .add_option("--ablate", args->ablate,
                   "Take this head away, and show what becomes of the next token")
+      ->type_name("LAYER.HEAD");
+  command
+      .add_option("--mean-ablate", args->mean_ablate,
+                  "The same with the head's mean over the text in its place")
       ->type_name("LAYER.HEAD");
   command.add_flag("--lens", args->has_lens, "What each layer would say the next token is");
   command.add_option("-o,--out", args->out, "Where taps or vectors go: a .safetensors file")

@@ -54,14 +54,15 @@ void check_sampling(const Sampling& sampling, std::vector<Problem>& problems) {
 }
 
 // "3,5" of --heads, "2:6" (first and last) or "4" of --positions, for taps of
-// weights.
+// scores and weights.
 void read_taps(const RunArgs& args, RunCall& call, std::vector<Problem>& problems) {
   if (args.taps.empty() != args.out.empty() && args.embed.empty())
     problems.push_back(args.taps.empty()
                            ? Problem{"-o", "goes with --tap NAME, which says what to write"}
                            : Problem{"--tap", "no file for it; give -o FILE.safetensors"});
   if (args.taps.empty() && !(args.heads.empty() && args.rows.empty()))
-    problems.push_back({"--heads", "--heads and --positions go with --tap of some weights"});
+    problems.push_back(
+        {"--heads", "--heads and --positions go with --tap of some scores or weights"});
   if (!args.embed.empty() && !args.taps.empty())
     problems.push_back({"--tap", "does not go with --embed; --fill or --tokens read one text"});
   if (!args.out.empty() && args.embed.empty() && !args.out.ends_with(".safetensors"))
@@ -79,15 +80,17 @@ void read_taps(const RunArgs& args, RunCall& call, std::vector<Problem>& problem
     else
       problems.push_back({"--positions", args.rows + ": a position, or FIRST:LAST, from 0"});
   }
-  const auto is_weights = [](const std::string& name) { return name.ends_with(".weights"); };
-  if (std::none_of(args.taps.begin(), args.taps.end(), is_weights))
+  const auto is_of_pairs = [](const std::string& name) {
+    return name.ends_with(".weights") || name.ends_with(".scores");
+  };
+  if (std::none_of(args.taps.begin(), args.taps.end(), is_of_pairs))
     for (const char* flag : {"--heads", "--positions"})
       if (is_given(args, flag))
-        problems.push_back({flag, "chosen of weights alone: no --tap names any"});
+        problems.push_back({flag, "chosen of scores and weights alone: no --tap names any"});
   for (const std::string& name : args.taps) {
     tap.name = name;
     Tap one = tap;
-    if (!is_weights(name)) {
+    if (!is_of_pairs(name)) {
       one.heads.clear();
       one.positions.reset();
     }
@@ -114,22 +117,42 @@ void check_texts(const RunArgs& args, RunCall& call, std::vector<Problem>& probl
     problems.push_back({"--stop", "needs a text: with --tokens give --stop-tokens"});
 }
 
-// "3,7" of --hide, "9.6" (layer and head) of --ablate.
+// "9.6": layer and head.
+std::optional<ReplaceHead> read_head(const char* flag, const std::string& text,
+                                     std::vector<Problem>& problems) {
+  const std::size_t dot = text.find('.');
+  const std::optional<index_t> layer = parse_integer(text.substr(0, dot));
+  const std::optional<index_t> head =
+      dot == std::string::npos ? std::nullopt : parse_integer(text.substr(dot + 1));
+  if (layer && head) return ReplaceHead{.layer = *layer, .head = *head};
+  problems.push_back({flag, text + ": LAYER.HEAD is needed, both from 0: 9.6"});
+  return std::nullopt;
+}
+
+// "12:3": query 12 may not read key 3.
+void read_cut(const std::string& text, RunCall& call, std::vector<Problem>& problems) {
+  const std::size_t colon = text.find(':');
+  const std::optional<index_t> query = parse_integer(text.substr(0, colon));
+  const std::optional<index_t> key =
+      colon == std::string::npos ? std::nullopt : parse_integer(text.substr(colon + 1));
+  if (query && key && *key >= 0 && *query >= *key)
+    call.changes.push_back(HidePairs{.keys = {*key}, .queries = {*query}});
+  else
+    problems.push_back({"--cut", text + ": QUERY:KEY is needed, positions from 0, the key at or "
+                                        "before the query: 12:3"});
+}
+
+// "3,7" of --hide, and those above.
 void read_changes(const RunArgs& args, RunCall& call, std::vector<Problem>& problems) {
   if (!args.hide.empty())
     if (const auto keys = parse_integers("--hide", args.hide, problems))
       call.changes.push_back(HidePairs{.keys = *keys});
-  for (const std::string& text : args.ablate) {
-    const std::size_t dot = text.find('.');
-    const std::optional<index_t> layer = parse_integer(text.substr(0, dot));
-    const std::optional<index_t> head =
-        dot == std::string::npos ? std::nullopt : parse_integer(text.substr(dot + 1));
-    if (layer && head)
-      call.changes.push_back(ReplaceHead{.layer = *layer, .head = *head});
-    else
-      problems.push_back({"--ablate", text + ": LAYER.HEAD is needed, both from 0: 9.6"});
-  }
-  const bool is_looked_at = args.has_lens || !call.changes.empty();
+  for (const std::string& text : args.cut) read_cut(text, call, problems);
+  for (const std::string& text : args.ablate)
+    if (const auto head = read_head("--ablate", text, problems)) call.changes.push_back(*head);
+  for (const std::string& text : args.mean_ablate)
+    if (const auto head = read_head("--mean-ablate", text, problems)) call.to_mean.push_back(*head);
+  const bool is_looked_at = args.has_lens || call.has_changes();
   if (is_looked_at && (args.fill || args.translate || !args.embed.empty()))
     problems.push_back(
         {looking_flag(args), "shows a decoder's next token: --prompt, --chat or --tokens"});
@@ -138,9 +161,8 @@ void read_changes(const RunArgs& args, RunCall& call, std::vector<Problem>& prob
         args, std::string("does not go with ") + looking_flag(args) + ", which writes no text",
         problems);
   if (is_looked_at && !args.taps.empty())
-    problems.push_back({"--tap",
-                        "does not go with --hide, --ablate or --lens, which read the text "
-                        "more than once"});
+    problems.push_back({"--tap", std::string("does not go with ") + looking_flag(args) +
+                                     ", which reads the text more than once"});
 }
 
 // What nothing would read.
@@ -177,7 +199,10 @@ void refuse_writing_flags(const RunArgs& args, const std::string& why,
 }
 
 const char* looking_flag(const RunArgs& args) {
-  return args.has_lens ? "--lens" : args.hide.empty() ? "--ablate" : "--hide";
+  if (args.has_lens) return "--lens";
+  if (!args.hide.empty()) return "--hide";
+  if (!args.cut.empty()) return "--cut";
+  return args.ablate.empty() ? "--mean-ablate" : "--ablate";
 }
 
 RunCall read_call(const RunArgs& args, std::vector<Problem>& problems) {

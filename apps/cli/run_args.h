@@ -18,7 +18,7 @@ struct RunArgs {
               repetition_penalty = "1", seed = "0", threads = "0", beams = "1", context = "0";
   std::vector<std::string> stop_tokens, taps;
   std::string heads, rows, out, hide;
-  std::vector<std::string> ablate;
+  std::vector<std::string> cut, ablate, mean_ablate;
   bool ignores_eos = false, has_lens = false, is_json = false, is_quiet = false;
   std::vector<std::string> given;  // every flag on the command line, "--top-k"
 };
@@ -32,6 +32,8 @@ struct RunCall {
   ModelOptions model;
   std::vector<Tap> taps;
   std::vector<Change> changes;
+  std::vector<ReplaceHead> to_mean;  // heads whose mean over the text is still to be made
+  bool has_changes() const { return !changes.empty() || !to_mean.empty(); }
   bool has_text = false;  // a text, for which the model's tokenizer is needed
 };
 // A problem for each flag given that says how a text is written, or how its tokens are drawn: `why`
@@ -40,7 +42,8 @@ void refuse_writing_flags(const RunArgs& args, const std::string& why,
                           std::vector<Problem>& problems);
 void refuse_drawing_flags(const RunArgs& args, const std::string& why,
                           std::vector<Problem>& problems);
-// The flag that asks what the next token hangs on: "--lens", "--hide" or "--ablate".
+// The flag that asks what the next token hangs on: "--lens", or the first of --hide, --cut,
+// --ablate and --mean-ablate that was given.
 const char* looking_flag(const RunArgs& args);
 
 RunCall read_call(const RunArgs& args, std::vector<Problem>& problems);

@@ -29,12 +29,34 @@ std::string column(std::string text, std::size_t width) {
 
 }  // namespace
 
+// What was asked for, with the means of heads over this text.
+std::vector<Change> Run::changes(const std::vector<index_t>& ids) {
+  std::vector<Change> changes = call_.changes;
+  if (call_.to_mean.empty()) return changes;
+  try {
+    session_.change({call_.to_mean.begin(), call_.to_mean.end()});
+  } catch (const OptionError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) problem.where = "to_mean";
+    throw OptionError("run", std::move(problems));
+  }
+  session_.change({});
+  for (const ReplaceHead& head : call_.to_mean) {
+    Taps taps({{.name = "decoder." + std::to_string(head.layer) + ".self.out"}});
+    session_.truncate(0, 0);
+    session_.forward({{0, ids}}, LogitRows::none, &taps);
+    changes.push_back(mean_of_head(head.layer, head.head, taps.results()[0].second));
+  }
+  session_.truncate(0, 0);
+  return changes;
+}
+
 // The next token without the changes and with them: the most probable ones
 // before, the most probable ones after, and how far the two are apart.
 void Run::effect(const std::vector<index_t>& ids) {
   const std::vector<float> before = copy_of(row_of(session_.forward({{0, ids}}), 0));
-  session_.change(call_.changes);
   session_.truncate(0, 0);
+  session_.change(changes(ids));
   const std::vector<float> after = copy_of(row_of(session_.forward({{0, ids}}), 0));
   const auto vocab = static_cast<index_t>(before.size());
   const std::vector<TokenProbability> all_before = most_probable(view_of(before), vocab),
@@ -78,7 +100,7 @@ void Run::effect(const std::vector<index_t>& ids) {
 // What each layer's rows at the last token would say if they went into the head
 // as they are.
 void Run::lens(const std::vector<index_t>& ids) {
-  session_.change(call_.changes);
+  session_.change(changes(ids));
   Taps taps({{.name = "embedding"}, {.name = "decoder.*.out"}});
   session_.forward({{0, ids}}, LogitRows::none, &taps);
   Json layers = Json::array();

@@ -63,7 +63,7 @@ void Run::check_mode() const {
            kind + (is_encoder ? "; it takes --fill or --embed" : "; it takes --translate"));
   if (!args_.tokens && !call_.has_text)
     refuse("--tokens", fmt::format("missing; {}, which needs a text: {}", kind, ways()));
-  if ((args_.has_lens || !call_.changes.empty()) && model_.kind() != ModelKind::decoder)
+  if ((args_.has_lens || call_.has_changes()) && model_.kind() != ModelKind::decoder)
     refuse(looking_flag(args_), kind + "; a decoder's next token is shown");
   if (call_.beams > 1 && model_.kind() != ModelKind::encoder_decoder)
     refuse("--beams", kind + "; beams go with --translate");
@@ -102,7 +102,7 @@ void Run::run() {
     best_at_each_place();
   } else if (args_.has_lens) {
     lens(prompt());
-  } else if (!call_.changes.empty()) {
+  } else if (call_.has_changes()) {
     effect(prompt());
   } else if (model_.kind() == ModelKind::decoder) {
     write_from(0, prompt());

@@ -34,6 +34,7 @@ class Run {
   void best_at_each_place();
   void fill();
   void embed();
+  std::vector<Change> changes(const std::vector<index_t>& ids);
   void effect(const std::vector<index_t>& ids);
   void lens(const std::vector<index_t>& ids);
   void write_taps() const;

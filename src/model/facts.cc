@@ -165,6 +165,8 @@ std::vector<std::string> shape_of(const model::Description& model, const model::
       const bool is_cross = point == Point::cross_k || point == Point::cross_v;
       return {size(a.kv_heads), is_cross ? "keys" : "tokens", size(at.width / a.kv_heads)};
     }
+    case Point::self_scores:
+    case Point::cross_scores:
     case Point::self_weights:
     case Point::cross_weights:
       return {size(a.heads), "tokens", "keys"};

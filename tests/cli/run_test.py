@@ -162,6 +162,31 @@ class Run(Case):
         self.assertIn("run: --ablate: layer 9", both)
         self.assertIn("run: --hide: position -1; positions count from 0", both)
 
+    def test_an_edge_is_cut_and_a_head_replaced_by_its_mean(self):
+        model = self.model("llama")
+        ids = self.of("0.ids")
+        args = ["run", model, "--tokens", self.tokens(), "--quiet", "--json"]
+
+        def divergence(*changes):
+            return json.loads(self.run_command(*args, *changes).out)["kl_divergence"]
+        last = len(ids) - 1
+        self.assertGreater(divergence("--cut", f"{last}:1"), 0)
+        self.assertNotEqual(divergence("--cut", f"{last}:1"), divergence("--hide", "1"))
+        # Of two tokens there is one edge, which is all that hiding the first takes away.
+        two = ["run", model, "--tokens", "5,6", "--quiet", "--json"]
+        self.assertEqual(self.run_command(*two, "--cut", "1:0").out, self.run_command(*two, "--hide", "0").out)
+        # The mean over one token is what the head says there.
+        one = ["run", model, "--tokens", "5", "--quiet", "--json", "--mean-ablate", "1.2"]
+        self.assertEqual(json.loads(self.run_command(*one).out)["kl_divergence"], 0)
+        mean, zero = divergence("--mean-ablate", "0.2"), divergence("--ablate", "0.2")
+        self.assertGreater(mean, 0)
+        self.assertNotEqual(mean, zero)
+        for flag, nonsense, said in (("--cut", "3", "run: --cut: 3: QUERY:KEY is needed"),
+                                     ("--cut", "1:3", "the key at or before the query"),
+                                     ("--mean-ablate", "9.0", "run: --mean-ablate: layer 9; there are 2 layers"),
+                                     ("--mean-ablate", "0.66", "run: --mean-ablate: head 66; there are 6")):
+            self.assertIn(said, self.refused(*args, flag, nonsense))
+
     def test_the_lens_ends_with_what_the_model_says(self):
         model = self.model("llama")
         args = ["run", model, "--tokens", self.tokens(), "--lens", "--quiet"]
@@ -186,7 +211,7 @@ class Run(Case):
                 ((llama, "--tokens", "1", "--lens", "--seed", "3"), "run: --seed: does not go with --lens"),
                 ((llama, "--tokens", "1", "--ablate", "0.2", "--max-tokens", "3"), "--max-tokens: does not go with --ablate"),
                 ((llama, "--tokens", "1", "--heads", "1", "--tap", "decoder.0.self.q", "-o", "x.safetensors"),
-                 "run: --heads: chosen of weights alone"),
+                 "run: --heads: chosen of scores and weights alone"),
                 ((bert, "--fill", "[MASK]", "--temperature", "1"), "run: --temperature: does not go with --fill"),
                 ((bert, "--tokens", "1", "--max-tokens", "3"), "run: --max-tokens: this model is an encoder"),
                 ((bert, "--fill", "[MASK]", "--ablate", "0.2"), "run: --ablate: shows a decoder's next token"),

@@ -1,0 +1,29 @@
+// How `glasshead heads` says things.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "glasshead/head_study.h"
+
+namespace glasshead::cli {
+
+// "first", "previous", "self", "entropy", "distance", "induction"
+const std::vector<std::string>& head_metric_names();
+
+struct HeadOrder {
+  std::optional<std::string> metric;  // the largest first, of equal ones as they were; absent: as
+                                      // they were
+  std::optional<index_t> most;        // so many
+};
+std::vector<HeadMetrics> in_order(std::vector<HeadMetrics> heads, const HeadOrder& order);
+
+std::string heads_table(const Model& model, const std::vector<HeadMetrics>& heads);
+nlohmann::ordered_json heads_json(const std::string& path, const Model& model,
+                                  const std::vector<index_t>& ids,
+                                  const std::vector<HeadMetrics>& heads);
+
+}  // namespace glasshead::cli
