@@ -19,18 +19,19 @@ class MadeFiles {
   explicit MadeFiles(std::string config) : config_(std::move(config)) {}
 
   MadeFiles& add(const std::string& name, const std::vector<index_t>& shape, float first = 1) {
-    std::string text;
     index_t count = 1;
-    for (const index_t extent : shape) {
-      text += (text.empty() ? "" : ", ") + std::to_string(extent);
-      count *= extent;
-    }
+    for (const index_t extent : shape) count *= extent;
+    std::vector<float> values;
+    for (index_t n = 0; n < count; ++n) values.push_back(first + static_cast<float>(n % 251));
+    return add(name, shape, values);
+  }
+  MadeFiles& add(const std::string& name, const std::vector<index_t>& shape,
+                 const std::vector<float>& values) {
+    std::string text;
+    for (const index_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
     const std::size_t begin = data_.size();
-    for (index_t n = 0; n < count; ++n) {
-      const float value = first + static_cast<float>(n % 251);
-      data_.resize(data_.size() + 4);
-      std::memcpy(data_.data() + data_.size() - 4, &value, 4);
-    }
+    data_.resize(begin + 4 * values.size());
+    std::memcpy(data_.data() + begin, values.data(), 4 * values.size());
     header_ += (header_.empty() ? "" : ", ") +
                ("\"" + name + "\": {\"dtype\": \"F32\", \"shape\": [") + text +
                "], \"data_offsets\": [" + std::to_string(begin) + ", " +

@@ -1,11 +1,9 @@
 // Published models with their real weights, against what transformers and llama.cpp compute with
-// them (tests/data/models/real). The weights are in build/models after `make test-models`, in
-// tests/data/models, in $GLASSHEAD_MODELS or in ../shared/models; a model that is in none of them
-// is skipped, and says so.
+// them (tests/data/models/real).
+#include "model/published.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -15,28 +13,11 @@
 namespace glasshead {
 namespace {
 
-namespace fs = std::filesystem;
 using parity::get;
 using parity::ids_of;
 
 const std::string kSource = GLASSHEAD_SOURCE_DIR;
 const std::string kExpected = kSource + "/tests/data/models/real/";
-
-// Where `file` ("minilm/model.safetensors") is, or empty. In tests/data/models rxnmapper-albert
-// alone is a published model; others of its names are tiny ones.
-std::string published(const std::string& file) {
-  std::vector<std::string> places{kSource + "/build/models/", kSource + "/../shared/models/"};
-  if (file.starts_with("rxnmapper-albert/")) places.push_back(kSource + "/tests/data/models/");
-  if (const char* named = std::getenv("GLASSHEAD_MODELS"))
-    places.insert(places.begin(), std::string(named) + "/");
-  for (const std::string& place : places)
-    if (fs::exists(place + file)) return place + file;
-  return "";
-}
-
-#define NEED_PUBLISHED(path, file)          \
-  const std::string path = published(file); \
-  if (path.empty()) GTEST_SKIP() << file << " is not there: make test-models fetches it"
 
 void expect_parity(const std::string& path, const std::string& expected, index_t texts) {
   parity::Fixture fixture;
@@ -134,8 +115,6 @@ void expect_the_same_continuations(const std::string& path, const std::string& e
               engine.c_str(), distance);
   EXPECT_GE(tokens, 500);
 }
-
-const char* const kSmolLM2 = "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
 // llama.cpp with the file's numbers as f32: from the quantised blocks it multiplies with
 // activations rounded to 8 bits, and parts from exact arithmetic where two tokens are nearly equal.
