@@ -38,6 +38,8 @@ extern const Command kAudit;       // audit.cc
 extern const Command kWorksheet;   // worksheet.cc
 extern const Command kRun;         // run.cc
 extern const Command kHeads;       // heads.cc
+extern const Command kReads;       // reads.cc
+extern const Command kWords;       // words.cc
 extern const Command kView;        // view.cc
 extern const Command kInspect;     // inspect.cc
 extern const Command kBench;       // bench.cc

@@ -8,8 +8,9 @@
 namespace glasshead::cli {
 namespace {
 
-constexpr std::array kCommands{&kTrace, &kAttend, &kDoctor,  &kAudit, &kWorksheet,  &kRun,
-                               &kHeads, &kView,   &kInspect, &kBench, &kCompletion, &kMan};
+constexpr std::array<const Command*, 14> kCommands{
+    &kTrace, &kAttend, &kDoctor, &kAudit,   &kWorksheet, &kRun,        &kHeads,
+    &kReads, &kWords,  &kView,   &kInspect, &kBench,     &kCompletion, &kMan};
 
 constexpr std::size_t kPageWidth = 100;
 constexpr std::size_t kColumn = 28;  // where descriptions begin

@@ -89,7 +89,7 @@ def read_safetensors(path):
     end = 8 + struct.unpack("<Q", data[:8])[0]
     return {name: (entry["dtype"], entry["shape"],
                    data[end + entry["data_offsets"][0]:end + entry["data_offsets"][1]])
-            for name, entry in json.loads(data[8:end]).items()}
+            for name, entry in json.loads(data[8:end]).items() if name != "__metadata__"}
 
 
 class Result:
