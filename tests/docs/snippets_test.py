@@ -1,10 +1,12 @@
-"""Runs what README.md and docs/*.md say. `snippets_test.py SOURCE_DIR GLASSHEAD CONFORMANCE [--update]`.
+"""Runs what README.md and docs/*.md say. `snippets_test.py SOURCE_DIR GLASSHEAD CONFORMANCE [--update] [--models]`.
 
 In a fenced block, a line `$ glasshead ...` (or `$ glasshead-conformance ...`, `$ example_NAME`) is a command; the lines up to the next
 `$` are its output, all of it; a line `[exit N]` after them is an exit code other than 0. A line that is only `...`
 stands for any lines left out. A ```cpp block after `<!-- examples/NAME.cc -->` must stand in that file; a ```cmake
 block after `<!-- tests/install/consumer/CMakeLists.txt -->` must be that file, which the install test builds.
---update writes the real output into the files instead (not where lines are left out)."""
+A command that names a file under build/models is run where that is (tools/fetch_models.py fetches it), and else left.
+--update writes the real output into the files instead (not where lines are left out); --models runs the commands that
+need fetched models, and no others, and misses none."""
 import os
 import pathlib
 import re
@@ -16,6 +18,9 @@ import unittest
 UPDATE = "--update" in sys.argv
 if UPDATE:
     sys.argv.remove("--update")
+MODELS = "--models" in sys.argv
+if MODELS:
+    sys.argv.remove("--models")
 ROOT, GLASSHEAD, CONFORMANCE = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 del sys.argv[1:4]
 
@@ -31,6 +36,19 @@ def run(command, folder):
     text = done.stdout + done.stderr
     lines = [line.rstrip() for line in text.rstrip("\n").split("\n")] if text.strip() else []
     return lines + ([f"[exit {done.returncode}]"] if done.returncode else [])
+
+
+def models_of(command):
+    """The fetched models' files that a command names."""
+    return re.findall(r"build/models/[\w./-]+", command)
+
+
+def is_left(command):
+    """Not to be run this time."""
+    paths = models_of(command)
+    if MODELS:
+        return not paths
+    return not all((ROOT / path).exists() for path in paths)
 
 
 def matches(expected, actual):
@@ -75,6 +93,8 @@ class Pages(unittest.TestCase):
                 for fence in list(FENCE.finditer(text)):
                     pairs = sessions(fence.group(3))
                     for command, expected in pairs:
+                        if is_left(command):
+                            continue
                         count += 1
                         actual = run(command, folder)
                         if UPDATE and "..." not in expected:
@@ -98,6 +118,8 @@ class Pages(unittest.TestCase):
             (binaries / path.name).symlink_to(path)
         for name in ("cases", "examples", "tests"):
             pathlib.Path(folder, name).symlink_to(ROOT / name)
+        pathlib.Path(folder, "build").mkdir()
+        pathlib.Path(folder, "build/models").symlink_to(ROOT / "build/models")
 
     def test_cpp_snippets_stand_in_compiled_examples(self):
         for page in PAGES:
