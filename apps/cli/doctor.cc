@@ -136,10 +136,15 @@ DiagnoseOptions read_options(const DoctorArgs& args, const LoadedClaims& claims,
 }
 
 // What the library refuses, in the words of the command.
-Diagnosis diagnosed(const AttentionCase& attention, const Claims& claims,
+Diagnosis diagnosed(const AttentionCase& attention, const LoadedClaims& loaded,
                     const DiagnoseOptions& options) {
+  std::vector<Problem> misfits;
+  FittedClaims fitted = fit_claims(loaded, attention, misfits);
+  if (!misfits.empty()) refuse(std::move(misfits));
   try {
-    return diagnose(attention, claims, options);
+    Diagnosis diagnosis = diagnose(attention, fitted.claims, options);
+    diagnosis.read = std::move(fitted.read);
+    return diagnosis;
   } catch (const OptionError& error) {
     std::vector<Problem> problems = error.problems();
     for (Problem& problem : problems) {
@@ -164,7 +169,7 @@ int run_case(const DoctorArgs& args) {
   const std::optional<doctor::CaseSubject> subject = doctor::case_subject(c, problems);
   if (!problems.empty() || !subject) refuse(std::move(problems));
   options.query_labels = subject->query_labels;
-  return report(diagnosed(subject->attention(), claims.claims(), options), args.is_json);
+  return report(diagnosed(subject->attention(), claims, options), args.is_json);
 }
 
 int run_files(const CLI::App& command, const DoctorArgs& args) {
@@ -180,7 +185,7 @@ int run_files(const CLI::App& command, const DoctorArgs& args) {
                                 call.options,  rotary,        {}};
   options.probe_command =
       probe_command({attention.q, attention.k, attention.v}) + call_flags(command);
-  return report(diagnosed(attention, claims.claims(), options), args.is_json);
+  return report(diagnosed(attention, claims, options), args.is_json);
 }
 
 template <class T>

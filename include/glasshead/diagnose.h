@@ -115,6 +115,7 @@ struct Diagnosis {
   index_t rows = 0, rows_checked = 0;  // query rows of all heads; fewer are checked of large inputs
   index_t numbers = 0, wrong = 0;      // that were compared, and are wrong
   std::vector<RowReport> small_rows;   // of claims of at most 16 rows of 16 numbers
+  std::vector<std::string> read;       // claims that were read with their axes moved
   std::vector<std::string> pattern;    // where the wrong numbers are
   std::vector<std::string> proven;     // what is right about them all the same
   std::vector<std::string> next;       // what to look at or try next

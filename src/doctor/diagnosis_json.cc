@@ -89,6 +89,7 @@ std::string diagnosis_json(const Diagnosis& d) {
   json.key("plain_ulps").value(d.plain_ulps);
   write_causes(json, d);
   write_rows(json, d);
+  if (!d.read.empty()) json.key("read").values(std::span<const std::string>(d.read));
   json.key("pattern").values(std::span<const std::string>(d.pattern));
   json.key("proven").values(std::span<const std::string>(d.proven));
   json.key("next").values(std::span<const std::string>(d.next));

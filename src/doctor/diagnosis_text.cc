@@ -60,6 +60,7 @@ std::string right_text(const Diagnosis& d) {
   std::string text;
   if (d.numbers == 0) return line("RIGHT", "there is nothing to compare");
   text += line("RIGHT", numbers_line(d));
+  for (const std::string& fact : d.read) text += line("read", fact);
   if (d.worst.found == d.worst.right)
     text += line("", "largest error 0");
   else
@@ -238,6 +239,7 @@ std::string small_text(const Diagnosis& d) {
 std::string diagnosis_text(const Diagnosis& d) {
   if (d.is_right()) return right_text(d);
   std::string text = line("WRONG", numbers_line(d));
+  for (const std::string& fact : d.read) text += line("read", fact);
   text += line("first", place(d.first_wrong) + ": " + off_by(d.first_wrong));
   text += small_text(d);
   if (!d.causes.empty())

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 
 from glasshead import Case, main, read_npy
 
@@ -125,6 +126,41 @@ class Doctor(Case):
                             ("[[], []]", "empty"), ("theirs.np", "a file (.npy, .safetensors) or numbers are needed")):
             self.assertIn(words, self.refused("doctor", "three-tokens-causal", "--weights", text), text)
 
+    def heads(self, scale=0.5):
+        """Flags for q, k, v of 2 texts, 3 heads, 5 tokens, size 4, and what attention gives for them."""
+        numbers = random.Random(1)
+        q, k, v = ([[[[numbers.gauss(0, 1) for _ in range(4)] for _ in range(5)] for _ in range(3)] for _ in range(2)]
+                   for _ in "qkv")
+        out = [[attend(*heads, scale, lambda i, j: True) for heads in zip(*texts)] for texts in zip(q, k, v)]
+        return [x for name, numbers in (("q", q), ("k", k), ("v", v)) for x in ("--" + name, self.npy(name, numbers))], out
+
+    def test_numbers_with_other_axes_are_read_where_their_shape_tells(self):
+        flags, out = self.heads()
+        by_length = [[[text[h][i] for h in range(3)] for i in range(5)] for text in out]
+        merged = [[[x for head in heads for x in head] for heads in text] for text in by_length]
+        said = self.doctor(*flags, "--out", self.npy("out", by_length), code=0)
+        self.assertIn("\nread      out as [batch, length, heads, size], since that is how its shape [2, 5, 3, 4] fits\n", said)
+        said = self.doctor(*flags, "--out", self.npy("out", merged), code=0)
+        self.assertIn("\nread      out as [batch, length, heads*size], since that is how its shape [2, 5, 12] fits\n", said)
+        found = json.loads(self.doctor(*flags, "--out", self.npy("out", merged), "--json", code=0))
+        self.assertEqual([found["verdict"], len(found["read"])], ["right", 1])
+        self.assertNotIn("read", json.loads(self.doctor(*flags, "--out", self.npy("out", out), "--json", code=0)))
+        # A mistake in them is found as in others.
+        _, wrong = self.heads(scale=1)
+        wrong = [[[text[h][i] for h in range(3)] for i in range(5)] for text in wrong]
+        self.assertIn("cause     scale-missing", self.doctor(*flags, "--out", self.npy("out", wrong)))
+
+    def test_one_texts_numbers_may_lack_the_axis_of_texts(self):
+        flags, out = self.heads()
+        q, k, v = (self.npy(name, read_npy(path)[2][0]) for name, path in zip("qkv", flags[1::2]))
+        flags = ["--q", q, "--k", k, "--v", v]
+        by_length = [[out[0][h][i] for h in range(3)] for i in range(5)]
+        for shape, numbers in (("[5, 3, 4]", by_length), ("[5, 12]", [[x for head in heads for x in head] for heads in by_length])):
+            self.assertIn(f"its shape {shape} fits", self.doctor(*flags, "--out", self.npy("out", numbers), code=0))
+        # Shapes as the file has them.
+        self.assertIn("doctor: --out: has shape [3, 4, 4]; these inputs give [3, 5, 4]",
+                      self.refused("doctor", *flags, "--out", self.npy("out", [head[:4] for head in out[0]])))
+
     def test_what_can_not_be_read_is_refused_with_what_to_do(self):
         self.assertIn("--out: theirs.npz: an .npz is an archive of arrays; save them one by one",
                       self.refused("doctor", "three-tokens-causal", "--out", "theirs.npz"))
@@ -132,7 +168,7 @@ class Doctor(Case):
                             ("bfloat16", "bf16"), ("f17", "f16")):
             said = self.refused("doctor", "three-tokens-causal", "--weights", "1", "--dtype", word)
             self.assertIn(f"--dtype: found '{word}'; f64, f32, bf16 or f16 is needed; did you mean {meant}?", said)
-        self.assertIn("doctor: --weights: has shape [1,1,1,1]; these inputs give [1,1,3,3]",
+        self.assertIn("doctor: --weights: has shape [1, 1]; these inputs give [3, 3]",
                       self.refused("doctor", "three-tokens-causal", "--weights", "1"))
         said = self.refused("doctor", "three-tokens-casual", "--weights", "1")
         self.assertTrue(said.startswith("doctor: three-tokens-casual: no such file"), said)
