@@ -4,13 +4,14 @@
     python tools/make_golden.py real [NAME...]       # tests/data/models/real: what others compute with real weights
 
 Needs torch, transformers, gguf and, for real ones, accelerate and xllamacpp, in the versions that the index.json
-beside the data records. Real weights: tools/fetch_models.py, and ../shared/models for stories260K."""
+beside the data records. Real weights: tools/fetch_models.py; stories260K as tests/data/models/README.md says."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import json
+import os
 import pathlib
 import sys
 from importlib.metadata import version
@@ -64,7 +65,9 @@ def make_real(names: list[str], out: pathlib.Path) -> None:
     index = out / "index.json"
     record = json.loads(index.read_text()) if index.exists() else {"script": "tools/make_golden.py real", "models": {}}
     for name in names or real.MAKERS:
-        places = [ROOT / "build/models" / name, ROOT / "tests/data/models" / name, ROOT.parent / "shared/models" / name]
+        places = [ROOT / "build/models" / name, ROOT / "tests/data/models" / name]
+        if named := os.environ.get("GLASSHEAD_MODELS"):
+            places.insert(0, pathlib.Path(named, name))
         folder = next((place for place in places if place.is_dir()), None)
         if folder is None:
             sys.exit(f"make_golden: {name} is in none of {', '.join(map(str, places))}")

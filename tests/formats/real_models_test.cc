@@ -1,12 +1,9 @@
-// Published checkpoints, where they lie: $GLASSHEAD_MODELS, else ../shared/models beside the
-// source.
-#include <cstdlib>
-#include <filesystem>
-
+// Published checkpoints as files.
 #include <gtest/gtest.h>
 
 #include "formats/bytes.h"
 #include "formats/checkpoint.h"
+#include "published.h"
 
 namespace glasshead::test {
 namespace {
@@ -16,14 +13,6 @@ using formats::Checkpoint;
 using formats::Reader;
 using formats::StoredTensor;
 
-std::string model_folder(const std::string& name) {
-  const fs::path source = GLASSHEAD_SOURCE_DIR;
-  const char* named = std::getenv("GLASSHEAD_MODELS");
-  if (named != nullptr) return (fs::path(named) / name).string();
-  const fs::path ours = source / "tests/data/models" / name;
-  return (fs::exists(ours) ? ours : source.parent_path() / "shared/models" / name).string();
-}
-
 index_t elements(const Checkpoint& files) {
   index_t count = 0;
   for (const StoredTensor& tensor : files.tensors())
@@ -32,8 +21,8 @@ index_t elements(const Checkpoint& files) {
 }
 
 TEST(RealModels, stories260K_has_its_published_tensors) {
-  const std::string folder = model_folder("stories260K");
-  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  GLASSHEAD_NEED_MODEL("stories260K");
+  const std::string folder = real_model("stories260K");
   const Checkpoint files = Checkpoint::open(folder);
   EXPECT_EQ(files.tensors().size(), 47U);
   EXPECT_EQ(elements(files), 260032);
@@ -54,8 +43,8 @@ TEST(RealModels, stories260K_has_its_published_tensors) {
 }
 
 TEST(RealModels, rxnmapper_has_its_published_tensors) {
-  const std::string folder = model_folder("rxnmapper-albert");
-  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  GLASSHEAD_NEED_MODEL("rxnmapper-albert");
+  const std::string folder = real_model("rxnmapper-albert");
   const Checkpoint files = Checkpoint::open(folder + "/model.safetensors");
   EXPECT_EQ(files.tensors().size(), 30U);
   EXPECT_EQ(elements(files), 801359);

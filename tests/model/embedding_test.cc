@@ -9,7 +9,7 @@
 #include "model/made_files.h"
 #include "model/model_impl.h"
 #include "model/parity.h"
-#include "model/published.h"
+#include "published.h"
 
 namespace glasshead {
 namespace {

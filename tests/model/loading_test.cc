@@ -8,6 +8,7 @@
 #include "glasshead/context.h"
 #include "model/made_files.h"
 #include "model/parameters.h"
+#include "published.h"
 
 namespace glasshead::model {
 namespace {
@@ -143,13 +144,6 @@ TEST(Loading, gemmas_gains_have_their_one_added) {
   EXPECT_EQ(load(files).weights.decoder.final_norm.gain, (std::vector<float>{8, 9, 10, 11}));
 }
 
-std::string real_model(const std::string& name) {
-  return GLASSHEAD_SOURCE_DIR "/../shared/models/" + name;
-}
-bool is_there(const std::string& name) {
-  return std::ifstream(real_model(name) + "/config.json").good();
-}
-
 TEST(HostileFiles, a_configuration_with_wrong_letters_is_refused_or_read) {
   const std::string letters = "\"{}[]:,.0123456789eE+-truefalsn ";
   std::uint64_t state = 1;  // a linear congruential generator: the same letters everywhere
@@ -251,7 +245,7 @@ TEST(Sentences, other_ways_of_pooling_are_refused) {
 }
 
 TEST(LoadingReal, stories260K) {
-  if (!is_there("stories260K")) GTEST_SKIP() << real_model("stories260K") << " is not there";
+  GLASSHEAD_NEED_MODEL("stories260K");
   const formats::Checkpoint files = formats::Checkpoint::open(real_model("stories260K"));
   const Loaded model = load(files);
   EXPECT_EQ(model.inventory.parameters, 260032);
@@ -265,8 +259,7 @@ TEST(LoadingReal, stories260K) {
 }
 
 TEST(LoadingReal, rxnmapper_runs_one_layer_twelve_times) {
-  if (!is_there("rxnmapper-albert"))
-    GTEST_SKIP() << real_model("rxnmapper-albert") << " is not there";
+  GLASSHEAD_NEED_MODEL("rxnmapper-albert");
   const formats::Checkpoint files = formats::Checkpoint::open(real_model("rxnmapper-albert"));
   const Loaded model = load(files);
   EXPECT_EQ(model.inventory.parameters, 801359);

@@ -1,6 +1,6 @@
 // Published models with their real weights, against what transformers and llama.cpp compute with
 // them (tests/data/models/real).
-#include "model/published.h"
+#include "published.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,7 @@ namespace {
 using parity::get;
 using parity::ids_of;
 
-const std::string kSource = GLASSHEAD_SOURCE_DIR;
-const std::string kExpected = kSource + "/tests/data/models/real/";
+const std::string kExpected = GLASSHEAD_SOURCE_DIR "/tests/data/models/real/";
 
 void expect_parity(const std::string& path, const std::string& expected, index_t texts) {
   parity::Fixture fixture;

@@ -1,27 +1,14 @@
-// The small trained checkpoints that lie beside the sources, in ../shared/models. Where they are
-// not, tests of them are skipped, and say so.
+// Published models, and the bits of what they give.
 #pragma once
 
-#include <fstream>
-#include <string>
+#include <bit>
+#include <cstdint>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include "glasshead/model.h"
+#include "published.h"
 
 namespace glasshead {
-
-inline std::string real_model(const std::string& name) {
-  return GLASSHEAD_SOURCE_DIR "/../shared/models/" + name;
-}
-
-inline bool has_real_model(const std::string& name) {
-  return std::ifstream(real_model(name) + "/config.json").good();
-}
-
-#define GLASSHEAD_NEED_MODEL(name) \
-  if (!has_real_model(name)) GTEST_SKIP() << real_model(name) << " is not there"
 
 // Bits, so that NaN equals itself and -0 is not 0.
 inline std::vector<std::uint32_t> bits_of(const View<const float, 2>& rows) {

@@ -1,6 +1,6 @@
 """What transformers and llama.cpp compute with real weights: small enough to keep, exact enough to compare with.
 
-The weights themselves are fetched (tools/fetch_models.py) or lie in ../shared/models."""
+The weights themselves are fetched (tools/fetch_models.py), or lie where tests/data/models/README.md says."""
 
 from __future__ import annotations
 
