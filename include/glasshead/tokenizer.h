@@ -37,8 +37,9 @@ struct Encoding {
 class Tokenizer {
  public:
   // From a model's directory (tokenizer.json; vocab.json and merges.txt; vocab.txt; tok512.bin: the
-  // first that is there), one of these files, or a .gguf with its vocabulary inside. Throws
-  // IoError, FormatError or OptionError with everything that is wrong.
+  // first that is there), one of these files, or a .gguf with its vocabulary inside; of a
+  // .safetensors file its directory. Throws IoError, FormatError or OptionError with everything
+  // that is wrong.
   static Tokenizer load(const std::string& path);
   static bool is_available();  // built with the tokenizers crate
 

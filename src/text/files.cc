@@ -2,9 +2,12 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "base/fail.h"
 #include "formats/checkpoint.h"
+#include "formats/shown.h"
 #include "glasshead/tensor_file.h"
 #include "text/sources.h"
 
@@ -77,27 +80,52 @@ Loaded from_vocabulary(const fs::path& path, Read read) {
   return loaded;
 }
 
+// The special tokens that the other keys of a GGUF name must be those of its tokenizer.json.
+void check_ids(const Vocabulary& ids, const Words& words, std::vector<Problem>& problems) {
+  const Specials& s = ids.specials;
+  for (const auto& [name, id] :
+       {std::pair("bos", s.bos), std::pair("eos", s.eos), std::pair("unknown", s.unk),
+        std::pair("padding", s.pad), std::pair("mask", s.mask), std::pair("cls", s.cls),
+        std::pair("separator", s.sep)}) {
+    if (!id) continue;
+    const std::string& token = ids.tokens[static_cast<std::size_t>(*id)];
+    if (words.id_of(token) != id)
+      problems.push_back({std::string("tokenizer.ggml.") + name + "_token_id",
+                          "is " + std::to_string(*id) + ", " + formats::shown(token) +
+                              ", which tokenizer.huggingface.json doesn't have there"});
+  }
+}
+
+Loaded from_gguf_json(const formats::Config& config, const std::string& json,
+                      const std::string& path) {
+  Vocabulary ids;  // its other keys, if there are some, know the special tokens
+  std::vector<Problem> ignored, problems;
+  if (formats::find(config, "tokenizer.ggml.model") != nullptr) read_gguf(config, ids, ignored);
+  Loaded loaded = from_json(json, path + ": tokenizer.huggingface.json", {});
+  check_ids(ids, *loaded.words, problems);
+  if (!problems.empty()) fail_format(path, std::move(problems));
+  loaded.specials = ids.specials;
+  loaded.chat_template = std::move(ids.chat_template);
+  return loaded;
+}
+
 Loaded from_gguf(const std::string& path) {
   const formats::Checkpoint files = formats::Checkpoint::open(path);
-  std::vector<Problem> problems;
   const std::string key = "tokenizer.huggingface.json";
   if (const auto* value = formats::find(files.config(), key)) {
-    Beside beside;
-    Vocabulary ids;  // its other keys, if there are some, know the special tokens
-    std::vector<Problem> ignored;
-    if (formats::find(files.config(), "tokenizer.ggml.model") != nullptr)
-      read_gguf(files.config(), ids, ignored);
-    if (const auto* json = std::get_if<std::string>(&value->is)) {
-      Loaded loaded = from_json(*json, path + ": " + key, beside);
-      loaded.specials = ids.specials;
-      loaded.chat_template = std::move(ids.chat_template);
-      return loaded;
-    }
-    fail_format(path, {{key, "is no text"}});
+    const auto* json = std::get_if<std::string>(&value->is);
+    if (json == nullptr) fail_format(path, {{key, "is no text"}});
+    return from_gguf_json(files.config(), *json, path);
   }
   return from_vocabulary(path, [&](Vocabulary& out, std::vector<Problem>& found) {
     return read_gguf(files.config(), out, found);
   });
+}
+
+bool begins_as_gguf(const fs::path& path) {
+  std::array<char, 4> magic{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(magic.data(), magic.size()) && std::string_view(magic.data(), 4) == "GGUF";
 }
 
 Loaded from_file(const fs::path& path) {
@@ -110,7 +138,7 @@ Loaded from_file(const fs::path& path) {
                       out, problems);
     });
   }
-  if (path.extension() == ".gguf") return from_gguf(path.string());
+  if (path.extension() == ".gguf" || begins_as_gguf(path)) return from_gguf(path.string());
   if (path.extension() == ".json") return from_json(read_text(path), path, read_beside(folder));
   if (path.extension() == ".txt") {
     const Beside beside = read_beside(folder);
@@ -126,14 +154,7 @@ Loaded from_file(const fs::path& path) {
        "is none of tokenizer.json, vocab.json, vocab.txt, a .gguf, and llama2.c's tokenizer .bin");
 }
 
-}  // namespace
-
-Loaded load_words(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) fail(ErrorKind::io, kFunction, path, "no such file or directory");
-  if (!fs::is_directory(status)) return from_file(path);
-  const fs::path folder = path;
+Loaded from_folder(const fs::path& folder) {
   if (is_file(folder / "tokenizer.json")) return from_file(folder / "tokenizer.json");
   if (is_file(folder / "vocab.json") && is_file(folder / "merges.txt"))
     return from_file(folder / "vocab.json");
@@ -146,7 +167,21 @@ Loaded load_words(const std::string& path) {
       what +=
           "; " + std::string(name) +
           " is SentencePiece's, which is not read: transformers writes a tokenizer.json from it";
-  fail(ErrorKind::format, kFunction, path, what);
+  fail(ErrorKind::format, kFunction, folder.string(), what);
+}
+
+}  // namespace
+
+Loaded load_words(const std::string& given) {
+  const fs::path path = given;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) fail(ErrorKind::io, kFunction, given, "no such file or directory");
+  if (fs::is_directory(status)) return from_folder(path);
+  // Weights name the folder that they are in.
+  if (path.extension() == ".safetensors")
+    return from_folder(path.has_parent_path() ? path.parent_path() : ".");
+  return from_file(path);
 }
 
 }  // namespace glasshead::text

@@ -194,55 +194,61 @@ bool read_vocab_txt(std::string_view vocab_txt, const Beside& beside, Vocabulary
   return problems.size() == before;
 }
 
-bool read_tokenizer_bin(std::string_view bytes, Vocabulary& out, std::vector<Problem>& problems) {
-  constexpr std::size_t kFirstPiece = 259;  // after unk, BOS, EOS and a token for each byte
-  const std::size_t before = problems.size();
-  const auto problem = [&](std::string what) {
-    if (problems.size() - before < 10) problems.push_back({"tokenizer.bin", std::move(what)});
-  };
-  const auto read = [&](std::size_t at) {
-    std::uint32_t word = 0;  // little-endian
-    for (std::size_t n = 0; n < 4; ++n)
-      word |= std::uint32_t{static_cast<unsigned char>(bytes[at + n])} << (8 * n);
-    return word;
-  };
-  if (bytes.size() < 4) {
-    problem("has " + std::to_string(bytes.size()) + " bytes; a size and pieces are needed");
-    return false;
+namespace {
+
+constexpr std::size_t kFirstPiece = 259;  // after unk, BOS, EOS and a token for each byte
+
+// At most ten.
+class BinProblems {
+ public:
+  explicit BinProblems(std::vector<Problem>& problems)
+      : problems_(problems), before_(problems.size()) {}
+  void add(std::string what) {
+    if (problems_.size() - before_ < 10) problems_.push_back({"tokenizer.bin", std::move(what)});
   }
-  const std::uint32_t longest = read(0);
+  bool are_none() const { return problems_.size() == before_; }
+
+ private:
+  std::vector<Problem>& problems_;
+  std::size_t before_;
+};
+
+std::uint32_t word_at(std::string_view bytes, std::size_t at) {  // little-endian
+  std::uint32_t word = 0;
+  for (std::size_t n = 0; n < 4; ++n)
+    word |= std::uint32_t{static_cast<unsigned char>(bytes[at + n])} << (8 * n);
+  return word;
+}
+
+void read_pieces(std::string_view bytes, Vocabulary& out, BinProblems& problems) {
+  const std::uint32_t longest = word_at(bytes, 0);
   for (std::size_t at = 4; at < bytes.size();) {
     const std::string where = "piece " + std::to_string(out.tokens.size());
-    if (bytes.size() - at < 8) {
-      problem(where + " is cut off");
-      break;
-    }
-    const float score = std::bit_cast<float>(read(at));
-    const std::uint32_t length = read(at + 4);
-    if (length > longest || length > bytes.size() - at - 8) {
-      problem(where + " has " + std::to_string(static_cast<std::int32_t>(length)) +
-              " bytes; the longest has " + std::to_string(longest) + ", and " +
-              std::to_string(bytes.size() - at - 8) + " are left");
-      break;
-    }
-    if (!std::isfinite(score)) problem(where + " has a score that is not finite");
+    if (bytes.size() - at < 8) return problems.add(where + " is cut off");
+    const float score = std::bit_cast<float>(word_at(bytes, at));
+    const std::uint32_t length = word_at(bytes, at + 4);
+    if (length > longest || length > bytes.size() - at - 8)
+      return problems.add(where + " has " + std::to_string(static_cast<std::int32_t>(length)) +
+                          " bytes; the longest has " + std::to_string(longest) + ", and " +
+                          std::to_string(bytes.size() - at - 8) + " are left");
+    if (!std::isfinite(score)) problems.add(where + " has a score that is not finite");
     out.tokens.emplace_back(bytes.substr(at + 8, length));
     out.scores.push_back(score);
     at += 8 + length;
   }
-  const std::size_t count = out.tokens.size();
-  if (count < kFirstPiece)
-    problem("has " + std::to_string(count) + " pieces; 3 and one for each of 256 bytes come first");
-  if (problems.size() != before) return false;
-  out.algorithm = Algorithm::sentencepiece_bpe;
-  out.kinds.assign(count, Kind::normal);
-  for (std::size_t id = 0; id < count; ++id) {
+}
+
+// The first ids under the names that others give them; spaces as SentencePiece marks them.
+void spell_pieces(Vocabulary& out, BinProblems& problems) {
+  out.kinds.assign(out.tokens.size(), Kind::normal);
+  for (std::size_t id = 0; id < out.tokens.size(); ++id) {
     std::string& token = out.tokens[id];
     if (id < 3) {
       token = std::array{"<unk>", "<s>", "</s>"}[id];
       out.kinds[id] = id == 0 ? Kind::unknown : Kind::control;
     } else if (id < kFirstPiece) {
-      if (byte_of(token) != id - 3) problem("piece " + std::to_string(id) + " is " + shown(token));
+      if (byte_of(token) != id - 3)
+        problems.add("piece " + std::to_string(id) + " is " + shown(token));
       out.kinds[id] = Kind::byte;
     } else {
       std::string marked;
@@ -250,12 +256,30 @@ bool read_tokenizer_bin(std::string_view bytes, Vocabulary& out, std::vector<Pro
       token = std::move(marked);
     }
   }
+}
+
+}  // namespace
+
+bool read_tokenizer_bin(std::string_view bytes, Vocabulary& out, std::vector<Problem>& found) {
+  BinProblems problems(found);
+  if (bytes.size() < 4) {
+    problems.add("has " + std::to_string(bytes.size()) + " bytes; a size and pieces are needed");
+    return false;
+  }
+  read_pieces(bytes, out, problems);
+  const std::size_t count = out.tokens.size();
+  if (count < kFirstPiece)
+    problems.add("has " + std::to_string(count) +
+                 " pieces; 3 and one for each of 256 bytes come first");
+  if (!problems.are_none()) return false;
+  out.algorithm = Algorithm::sentencepiece_bpe;
+  spell_pieces(out, problems);
   out.adds_space = true;
   out.before = {1};
   out.specials.unk = 0;
   out.specials.bos = 1;
   out.specials.eos = 2;
-  return problems.size() == before;
+  return problems.are_none();
 }
 
 }  // namespace glasshead::text

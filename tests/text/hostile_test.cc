@@ -209,5 +209,72 @@ TEST_F(Hostile, gguf) {
               "scores: is missing");
 }
 
+// Sizes that files name themselves: of lists, of words, of what is cut or filled up. None of them
+// is taken for granted, and none makes a program allocate what the file doesn't hold.
+TEST_F(Hostile, sizes_in_tokenizer_json) {
+  const std::string huge = "18446744073709551615", large = "4294967295";
+  const auto with = [](const std::string& part) {
+    return said_of_json(changed(kWordLevel, R"("model")", part + R"(,"model")"));
+  };
+  // Truncation and padding are of other callers: their sizes are read, and nothing is made of them.
+  EXPECT_EQ(with(R"("truncation":{"max_length":)" + huge +
+                 R"(,"strategy":"LongestFirst","stride":0,"direction":"Right"})"),
+            "accepted");
+  EXPECT_EQ(
+      with(
+          R"("padding":{"strategy":{"Fixed":)" + huge +
+          R"(},"direction":"Right","pad_to_multiple_of":null,"pad_id":0,"pad_type_id":0,"pad_token":"a"})"),
+      "accepted");
+  EXPECT_NE(said_of_json(changed(kUnigram, R"("unk_id":0)", R"("unk_id":)" + huge)), "accepted");
+  EXPECT_NE(said_of_json(changed(kUnigram, R"("unk_id":0)", R"("unk_id":2)")), "accepted");
+  for (const std::string& id : {large, huge, std::string("-1"), std::string("1e300")}) {
+    const std::string token =
+        R"([{"id":)" + id +
+        R"(,"content":"b","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}])";
+    EXPECT_NE(said_of_json(changed(kWordLevel, "[]", token)), "accepted") << id;
+  }
+  // A pattern that would be gigabytes once it is unfolded.
+  EXPECT_NE(
+      with(
+          R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"((a{1000}){1000}){1000}"},"behavior":"Isolated","invert":false})"),
+      "accepted");
+}
+
+TEST_F(Hostile, sizes_in_other_vocabularies) {
+  // Lengths that are negative as the i32 they are stored as, or go round when added.
+  for (const std::uint32_t length : {0x7FFFFFFFU, 0x80000000U, 0xFFFFFFFFU, 0xFFFFFFF8U}) {
+    std::string bytes = bin(0xFFFFFFFF, all_bytes());
+    std::memcpy(bytes.data() + 8, &length, 4);
+    EXPECT_SAYS(said_of_bin(bytes), "piece 0 has");
+  }
+  EXPECT_SAYS(said_of_bpe(R"({"a":0,"b":9223372036854775807})", ""), "'b' is not a whole number");
+  EXPECT_SAYS(said_of_bpe(R"({"a":0,"b":18446744073709551615})", ""), "b");
+  EXPECT_SAYS(said_of_bpe(R"({"a":0,"b":1e300})", ""), "'b' is not a whole number");
+  Beside beside;
+  beside.tokenizer_config = {
+      {"added_tokens_decoder",
+       formats::ConfigValue{formats::ConfigObject{
+           {"99999999999999999999", {formats::ConfigObject{{"content", {std::string("<x>")}}}}},
+           {"999999999", {formats::ConfigObject{{"content", {std::string("<y>")}}}}}}}}};
+  const std::string said = said_of_bpe(R"({"a":0})", "", beside);
+  EXPECT_SAYS(said, "'99999999999999999999' is no id");
+  EXPECT_SAYS(said, "'<y>' says its id is 999999999; the next is 1");
+  const formats::ConfigValue tokens{formats::ConfigTexts{"<unk>", "a", "b"}};
+  const formats::ConfigValue zeros{formats::ConfigList{whole(0), whole(0), whole(0)}};
+  for (const std::int64_t id : {std::int64_t{3}, std::int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    const std::string of_gguf = said_of_gguf(gguf({{"model", word("llama")},
+                                                   {"tokens", tokens},
+                                                   {"scores", zeros},
+                                                   {"eos_token_id", whole(id)}}));
+    EXPECT_SAYS(of_gguf, "eos_token_id");
+  }
+  EXPECT_SAYS(said_of_gguf(gguf(
+                  {{"model", word("llama")},
+                   {"tokens", tokens},
+                   {"scores", zeros},
+                   {"token_type", {formats::ConfigList{whole(1), whole(1), whole(INT64_MAX)}}}})),
+              "token_type");
+}
+
 }  // namespace
 }  // namespace glasshead::text

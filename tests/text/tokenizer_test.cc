@@ -1,19 +1,11 @@
 // The public class, on vocabularies small enough to read.
-#include <cstdlib>
-
 #include "data.h"
+#include "formats/gguf_bytes.h"
 #include "glasshead/error.h"
+#include "published.h"
 
 namespace glasshead::text {
 namespace {
-
-std::string model_folder(const std::string& name) {
-  const char* named = std::getenv("GLASSHEAD_MODELS");
-  const fs::path base = named != nullptr
-                            ? fs::path(named)
-                            : fs::path(GLASSHEAD_SOURCE_DIR).parent_path() / "shared/models";
-  return (base / name).string();
-}
 
 using Ids = std::vector<index_t>;
 
@@ -49,8 +41,8 @@ TEST(TokenizersOff, say_so) {
 // Ids published with the weights: llama2.c's own for "Once upon a time", and those that its
 // algorithm, best score first, gives the others.
 TEST_F(Tokenizers, stories260K) {
-  const std::string folder = model_folder("stories260K");
-  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  GLASSHEAD_NEED_MODEL("stories260K");
+  const std::string folder = real_model("stories260K");
   const Tokenizer words = Tokenizer::load(folder);
   EXPECT_EQ(words.size(), 512);
   EXPECT_EQ(words.bos(), 1);
@@ -78,8 +70,8 @@ TEST_F(Tokenizers, stories260K) {
 
 // The 56 tokens of RXNMapper's example.
 TEST_F(Tokenizers, rxnmapper_has_a_token_for_each_symbol) {
-  const std::string folder = model_folder("rxnmapper-albert");
-  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  GLASSHEAD_NEED_MODEL("rxnmapper-albert");
+  const std::string folder = real_model("rxnmapper-albert");
   const Tokenizer words = Tokenizer::load(folder);
   const std::string reaction =
       "CC(C)S.CN(C)C=O.Fc1cccnc1F.O=C([O-])[O-].[K+].[K+]>>CC(C)Sc1ncccc1F";
@@ -203,6 +195,70 @@ TEST_F(Tokenizers, long_runs_of_spaces_are_not_cut_short) {
   const Tokenizer words = byte_bpe();
   const std::string text = std::string(300000, ' ') + "x";
   EXPECT_EQ(words.decode(words.encode(text, false).ids).size(), text.size());
+}
+
+// Files of a test's own, gone with it.
+class Files {
+ public:
+  Files() {
+    std::string name = testing::TempDir() + "glasshead-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Files() { fs::remove_all(folder_); }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    return (folder_ / name).string();
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(Tokenizers, weights_stand_for_their_folder) {
+  const Files files;
+  const std::string weights = files.write("model.safetensors", "");
+  EXPECT_NE(refusal([&] { Tokenizer::load(weights); }).find("has none of tokenizer.json"),
+            std::string::npos);
+  files.write("tokenizer.json", read_file(data_folder() / "byte_bpe/tokenizer.json"));
+  EXPECT_EQ(Tokenizer::load(weights).size(), byte_bpe().size());
+}
+
+// A GGUF whose tokenizer is a JSON of three words; its other keys name the end.
+std::string gguf_with_json(std::uint32_t eos, const std::vector<std::string>& tokens) {
+  std::string list;
+  for (const std::string& token : tokens) list += test::gguf_text(token);
+  const std::string json =
+      R"({"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"a":0,"b":1,"c":2},"unk_token":"a"}})";
+  return test::Gguf()
+      .key("tokenizer.huggingface.json", test::kString, test::gguf_text(json))
+      .key("tokenizer.ggml.model", test::kString, test::gguf_text("llama"))
+      .key("tokenizer.ggml.tokens", test::kArray,
+           test::gguf_array(test::kString, tokens.size(), list))
+      .key("tokenizer.ggml.eos_token_id", test::kU32, test::u32(eos))
+      .file();
+}
+
+TEST_F(Tokenizers, a_gguf_is_one_by_its_first_bytes) {
+  const Files files;
+  const Tokenizer words =
+      Tokenizer::load(files.write("sha256-0123", gguf_with_json(2, {"a", "b", "c"})));
+  EXPECT_EQ(words.size(), 3);
+  EXPECT_EQ(words.eos(), 2);
+}
+
+TEST_F(Tokenizers, ids_beside_a_json_must_be_its_own) {
+  const Files files;
+  const std::vector<std::pair<std::uint32_t, std::vector<std::string>>> wrong{
+      {3, {"a", "b", "c", "</s>"}}, {2, {"a", "c", "b"}}};
+  for (const auto& [eos, tokens] : wrong) {
+    const std::string path = files.write("x.gguf", gguf_with_json(eos, tokens));
+    const std::string said = refusal([&] { Tokenizer::load(path); });
+    EXPECT_NE(said.find("tokenizer.ggml.eos_token_id: is " + std::to_string(eos)),
+              std::string::npos)
+        << said;
+  }
 }
 
 TEST_F(Tokenizers, what_is_no_vocabulary_is_refused_with_its_place) {
