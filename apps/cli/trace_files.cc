@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "glasshead/tensor_file.h"
+#include "wire/case_reader.h"
 #include "wire/decimal.h"
 #include "wire/display.h"
 
@@ -74,12 +75,6 @@ std::string find_case(const std::string& name, const char* command) {
                                           : "; did you mean " + best + "?")}});
 }
 
-std::string shape_text(const std::vector<index_t>& shape) {
-  std::string text;
-  for (const index_t extent : shape) text += (text.empty() ? "" : "x") + fmt::format("{}", extent);
-  return text.empty() ? "one number" : text;
-}
-
 FileTensor file_tensor(const TraceTensor& value) {
   FileTensor tensor;
   tensor.shape = value.shape;
@@ -106,7 +101,8 @@ std::string compare_out(const std::string& path, const Trace& trace) {
     return shape;
   };
   if (trimmed(theirs.shape) != trimmed(ours.shape))
-    return "out is " + shape_text(ours.shape) + ", " + path + " holds " + shape_text(theirs.shape);
+    return "out is " + wire::shape_text(ours.shape) + ", " + path + " holds " +
+           wire::shape_text(theirs.shape);
   // The file's own rounding, and as much again for another order of summing.
   const double unit = theirs.dtype == DType::f64   ? 0x1p-50
                       : theirs.dtype == DType::f32 ? 0x1p-21

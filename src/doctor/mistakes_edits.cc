@@ -73,7 +73,7 @@ bool has_part(const Site& site, const auto& is_kind) {
   return std::any_of(parts.begin(), parts.end(), is_kind);
 }
 
-std::string size(index_t a, index_t b) { return shape_text({a, b}); }
+std::string size(index_t a, index_t b) { return wire::shape_text({a, b}); }
 
 }  // namespace
 
@@ -128,8 +128,8 @@ Verdict multiplies_untransposed(const Site& site, std::string_view) {
 Verdict projects_values(const Site& site, std::string_view) {
   if (site.v_input.empty()) return {Fit::absent, "not applicable: there is no W_V to leave out"};
   if (site.v_input_shape != site.v_shape)
-    return {Fit::stops, "X is " + shape_text(site.v_input_shape) + " where V is " +
-                            shape_text(site.v_shape) + ": what follows does not take it"};
+    return {Fit::stops, "X is " + wire::shape_text(site.v_input_shape) + " where V is " +
+                            wire::shape_text(site.v_shape) + ": what follows does not take it"};
   return {};
 }
 

@@ -84,13 +84,4 @@ void insert_after(StepList& steps, std::string_view tap, Step step) {
   steps.insert(at == steps.end() ? at : at + 1, std::move(step));
 }
 
-std::string shape_text(const std::vector<index_t>& shape) {
-  std::string text;
-  for (const index_t extent : shape) {
-    if (!text.empty()) text += 'x';
-    text += std::to_string(extent);
-  }
-  return text;
-}
-
 }  // namespace glasshead::doctor

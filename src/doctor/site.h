@@ -57,7 +57,4 @@ Mask mask_where(const PairShape& shape, const F& allowed) {
   return Mask::allowed(Broadcast(ConstTensor<4>(view), flags));
 }
 
-// "3x2": for messages.
-std::string shape_text(const std::vector<index_t>& shape);
-
 }  // namespace glasshead::doctor
