@@ -7,14 +7,17 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/head_document.h"
 #include "cli/page_files.h"
 #include "cli/trace_files.h"
+#include "cli/trace_model.h"
 #include "cli/trace_options.h"
 #include "cli/values.h"
 #include "doctor/mistake_document.h"
 #include "glasshead/tensor_file.h"
 #include "wire/by_hand.h"
 #include "wire/case_reader.h"
+#include "wire/case_text.h"
 #include "wire/diff.h"
 #include "wire/display.h"
 #include "wire/document_notes.h"
@@ -147,9 +150,35 @@ std::string render(const Document& document, const TraceArgs& args, const std::s
   return wire::to_text(document, {args.width, args.ascii});
 }
 
-std::string json_text(const Case& c, const DocumentOptions& options) {
+// What is traced: a case as it is given, or a head of a model as one.
+struct Subject {
+  CaseText given;
+  std::optional<ModelHead> head;
+  bool is_own = true;  // of a head: unchanged, so that the model's run is about the same numbers
+};
+
+Subject subject_of(const TraceArgs& args) {
+  if (!is_model(args.name)) return {load_case_text(args.name), std::nullopt};
+  ModelHead head = read_head(args);
+  CaseText given{head.shown.name, args.name, {}, head.shown};
+  return {std::move(given), std::move(head), !is_edited(args)};
+}
+
+void write_json(const Subject& subject, const Case& c, const DocumentOptions& options,
+                const wire::JsonWriter::Sink& sink) {
+  if (!subject.head) {
+    wire::write_trace_json(c, options, sink);
+    return;
+  }
+  const auto more = [&](wire::JsonWriter& json) {
+    write_head(json, *subject.head, subject.is_own);
+  };
+  wire::write_trace_json(c, options, wire::case_steps(c), more, sink);
+}
+
+std::string json_text(const Subject& subject, const Case& c, const DocumentOptions& options) {
   std::string text;
-  wire::write_trace_json(c, options, [&](std::string_view piece) { text += piece; });
+  write_json(subject, c, options, [&](std::string_view piece) { text += piece; });
   return text + "\n";
 }
 
@@ -275,7 +304,9 @@ void run_mistake(const Case& c, const DocumentOptions& options, const TraceArgs&
 
 // The page with the case in it, opening in the state that the flags ask for.
 void write_lesson(const TraceArgs& args) {
-  const CaseText given = load_case_text(args.name);
+  const Subject subject = subject_of(args);
+  CaseText given = subject.given;
+  if (subject.head) given.text = wire::given_case_text(given.parsed);
   const Case c = edited(given.parsed, args);
   std::vector<Problem> problems = wire::empty_row_problems(c);
   wire::AddressOptions options{{}, args.mistake};
@@ -309,12 +340,17 @@ void refuse_empty_diff(const TraceArgs& args) {
 }
 
 // 0, or 1 when --check finds a difference.
-int run_case_modes(const TraceArgs& args, const std::string& format) {
+int run_case_modes(TraceArgs args, const std::string& format) {
   refuse_empty_diff(args);
-  const Case original = load_case(args.name);
+  const Subject subject = subject_of(args);
+  if (subject.head) args.query = args.head = "";  // they have chosen: there is one of each
+  const Case& original = subject.given.parsed;
   const Case c = edited(original, args);
   std::vector<Problem> problems = wire::empty_row_problems(c);
   if (!problems.empty()) throw OptionError("trace", std::move(problems));
+  if (!args.save_case.empty())
+    write_for("trace", "--save-case",
+              [&] { write_result(args.save_case, wire::given_case_text(c)); });
   const DocumentOptions options = document_options(args, c, format);
   if (!args.mistake.empty()) {
     run_mistake(c, options, args, format);
@@ -331,14 +367,15 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
   if (format == "json" && !args.explain && !args.diff && !args.gradients && args.check.empty()) {
     check_taps(c, args);
     save_pieces(args, [&](const auto& sink) {
-      wire::write_trace_json(c, options, sink);
+      write_json(subject, c, options, sink);
       sink("\n");
     });
     return 0;
   }
   const Trace trace = wire::run_case(c);
   if (!args.check.empty()) {
-    const std::string json = ends_with(args.check, ".json") ? json_text(c, options) : std::string();
+    const std::string json =
+        ends_with(args.check, ".json") ? json_text(subject, c, options) : std::string();
     const std::string found = compare_with(args.check, trace, json);
     save(args, found.empty() ? "equal\n" : "DIFFERS  " + found + "\n");
     return found.empty() ? 0 : 1;
@@ -366,6 +403,7 @@ int run_case_modes(const TraceArgs& args, const std::string& format) {
     DocumentOptions all = options;
     all.steps.clear();
     Document document = wire::build_document(c, trace, all);
+    if (subject.head) add_head(document, *subject.head, trace, options, subject.is_own);
     choose_steps(document, args);
     put(document, {}, args, format, "trace");
   }
@@ -389,7 +427,10 @@ int run(const CLI::App& command, TraceArgs args) {
     return 0;
   }
   if (args.name.empty())
-    throw OptionError("trace", {{"CASE", "missing; glasshead trace --list shows the cases"}});
+    throw OptionError(
+        "trace",
+        {{"CASE",
+          "missing; glasshead trace --list shows the cases, and a model may stand in its place"}});
   if (args.interactive) {
     write_lesson(args);
     return 0;
@@ -416,6 +457,8 @@ const Command kTrace{"trace", "Show every step of a worked example with its numb
                      "glasshead trace cat-chases-mouse --by-hand 2\n"
                      "# a classic slip beside the right run\n"
                      "glasshead trace three-tokens-causal --mistake mask-after\n"
+                     "# a head of a model at one token\n"
+                     "glasshead trace stories260K --text \"Once upon a time\" --layer 2 --head 3\n"
                      "# one file for a browser\n"
                      "glasshead trace two-heads -o page.html\n"
                      "# a lesson to edit, one file that needs no network\n"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/trace_model.h"
 #include "doctor/mistakes.h"
 #include "glasshead/error.h"
 #include "wire/print.h"
@@ -59,6 +60,13 @@ constexpr Effect kEffects[] = {
     {"--scale", kEdited, kAnyFormat, kOfCase},
     {"--remove-scale", kEdited, kAnyFormat, kOfCase},
     {"--empty-row", kEdited, kAnyFormat, kOfCase},
+    {"--text", kEdited, kAnyFormat, kOfCase},
+    {"--tokens", kEdited, kAnyFormat, kOfCase},
+    {"--layer", kEdited, kAnyFormat, kOfCase},
+    {"--cross", kEdited, kAnyFormat, kOfCase},
+    {"--encoder", kEdited, kAnyFormat, kOfCase},
+    {"--decoder-tokens", kEdited, kAnyFormat, kOfCase},
+    {"--save-case", kEdited, kAnyFormat, kOfCase},
     {"--steps", kSteps | kCheckJson, kAnyFormat, kSteps},
     {"--query", kOfRows, kPages | kJson, kExplain},
     {"--head", kOfRows, kPages | kJson, kExplain},
@@ -75,6 +83,9 @@ constexpr Effect kEffects[] = {
     {"--interactive", kInteractive, kHtml, 0},
     {"--web", kInteractive, kHtml, 0},
 };
+
+// --query and --head say which numbers of a model there are, before any view of them.
+bool is_of_model(std::string_view option) { return option == "--query" || option == "--head"; }
 
 View view_of(const TraceArgs& args) {
   if (args.list) return kList;
@@ -175,10 +186,13 @@ void add_views(CLI::App& command, TraceArgs& args) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->group("Choose what to see");
-  command.add_option("--query", args.query, "Only this query, by its label, or its index from 0")
+  command
+      .add_option("--query", args.query,
+                  "Only this query, by its label, or its index from 0; of a model: the token that "
+                  "asks (default: the last; -1 counts from the end)")
       ->type_name("ROW")
       ->group("Choose what to see");
-  command.add_option("--head", args.head, "Only this head, counted from 0")
+  command.add_option("--head", args.head, "Only this head, counted from 0; a model needs it")
       ->type_name("H")
       ->group("Choose what to see");
   const std::vector<CLI::Option*> modes{
@@ -213,6 +227,38 @@ void add_views(CLI::App& command, TraceArgs& args) {
     for (CLI::Option* other : modes)
       if (other != mode) mode->excludes(other);
   }
+}
+
+void add_model(CLI::App& command, TraceArgs& args) {
+  const char* const group = "A head of a model";
+  command.add_option("--text", args.text, "The text that the model reads")
+      ->type_name("TEXT")
+      ->group(group);
+  command.add_option("--tokens", args.tokens, "The text as token ids: 1,403,407")
+      ->type_name("IDS")
+      ->group(group);
+  command.add_option("--layer", args.layer, "The layer, counted from 0")
+      ->type_name("L")
+      ->group(group);
+  command
+      .add_flag("--cross", args.cross,
+                "Of an encoder-decoder: cross-attention, over the text that the encoder read")
+      ->group(group);
+  command
+      .add_flag("--encoder", args.encoder,
+                "Of an encoder-decoder: a layer of the encoder (without it, of the decoder)")
+      ->group(group);
+  command
+      .add_option(
+          "--decoder-tokens", args.decoder_tokens,
+          "Of an encoder-decoder: the ids that its decoder reads (default: the first alone)")
+      ->type_name("IDS")
+      ->group(group);
+  command
+      .add_option("--save-case", args.save_case,
+                  "Also write the head as a case, for glasshead trace and glasshead view")
+      ->type_name("FILE")
+      ->group(group);
 }
 
 void add_printing(CLI::App& command, TraceArgs& args) {
@@ -297,11 +343,13 @@ std::string format_of(const TraceArgs& args) {
 void add_trace_options(CLI::App& command, TraceArgs& args) {
   command
       .add_option("case", args.name,
-                  "A case by its name (--list shows them), or a file of your own")
-      ->type_name("CASE|FILE");
+                  "A case by its name (--list shows them), a file of your own, or a model: a "
+                  "directory with config.json, a .safetensors or .gguf file")
+      ->type_name("CASE|FILE|MODEL");
   command.add_flag("--list", args.list, "List the cases, one a line");
   add_edits(command, args);
   add_views(command, args);
+  add_model(command, args);
   add_printing(command, args);
 }
 
@@ -314,6 +362,7 @@ void refuse_ignored(const CLI::App& command, const TraceArgs& args, const std::s
   };
   for (const Effect& effect : kEffects) {
     if (command.count(effect.option) == 0) continue;
+    if (is_model(args.name) && is_of_model(effect.option)) continue;
     const bool is_mine = (effect.views & view) != 0;
     const bool is_page =
         view != kCheck && view != kCheckJson && view != kList;  // they write no page, in no format
@@ -333,6 +382,7 @@ void refuse_ignored(const CLI::App& command, const TraceArgs& args, const std::s
       refuse(effect.option,
              fmt::format("has no effect on {} in JSON, which holds everything", words_of(view)));
   }
+  if (!is_model(args.name)) refuse_model_flags(args, problems);
   if (args.has_scale && args.remove_scale)
     refuse("--scale", "does not go with --remove-scale; choose one");
   if (!problems.empty()) throw OptionError("trace", std::move(problems));

@@ -1,6 +1,7 @@
 // The options of `glasshead trace`, and which of them go together.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,10 @@ namespace glasshead::cli {
 struct TraceArgs {
   std::string name, out, format, mask, query, by_hand, sweep, check, mistake;
   std::string head, round = "sum1", empty_row, web;
+  // Of a model.
+  std::optional<std::string> text, tokens, decoder_tokens;
+  std::string layer, save_case;
+  bool cross = false, encoder = false;
   std::vector<std::string> set, hide, steps;
   double scale = 1;
   int decimals = 4, width = 100;

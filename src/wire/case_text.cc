@@ -38,6 +38,7 @@ class CaseText {
     json_.begin_object();
     json_.key("schema").value("glasshead.case/1");
     if (!c_.title.empty()) json_.key("title").value(c_.title);
+    if (!c_.from.empty()) json_.key("from").value(c_.from);
     json_.key("tokens").values(std::span<const std::string>(c_.query_labels));
     json_.key("keys").values(std::span<const std::string>(c_.key_labels));
     json_.key("attention").begin_object();

@@ -1,0 +1,186 @@
+#include "cli/trace_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/model_files.h"
+#include "cli/values.h"
+#include "wire/utf8.h"
+
+namespace glasshead::cli {
+namespace {
+
+// The vocabulary beside the model; none where only ids are given and it has none.
+std::optional<Tokenizer> vocabulary(const TraceArgs& args) {
+  if (args.text) return load_words("trace", args.name);
+  if (!Tokenizer::is_available()) return std::nullopt;
+  try {
+    return Tokenizer::load(args.name);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = wire::utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+// The token's bytes in a text without the space before it, or, where that shows nothing, as the
+// vocabulary spells it.
+std::string label_of(const std::optional<Tokenizer>& words, index_t id) {
+  if (!words || id < 0 || id >= words->size()) return std::to_string(id);
+  std::string text = words->bytes_of(id);
+  if (text.starts_with(' ')) text.erase(0, 1);
+  const bool is_seen = text.find_first_not_of(" \t\r\n") != std::string::npos;
+  return is_seen && !words->is_special(id) && is_utf8(text) ? text : words->token(id);
+}
+
+HeadTokens with_labels(std::vector<index_t> ids, const std::optional<Tokenizer>& words) {
+  HeadTokens tokens;
+  for (const index_t id : ids) tokens.labels.push_back(label_of(words, id));
+  tokens.ids = std::move(ids);
+  return tokens;
+}
+
+const char* text_flag(const TraceArgs& args) { return args.text ? "--text" : "--tokens"; }
+
+HeadTexts read_texts(const TraceArgs& args, const std::optional<Tokenizer>& words,
+                     std::vector<Problem>& problems) {
+  std::vector<index_t> ids, written;
+  if (args.text && args.tokens)
+    problems.push_back({"--tokens", "does not go with --text; the text is given in one way"});
+  else if (args.text)
+    ids = words->encode(*args.text).ids;
+  else if (args.tokens)
+    ids = parse_integers("--tokens", *args.tokens, problems).value_or(std::vector<index_t>{0});
+  else
+    problems.push_back(
+        {"--text", "missing; a model needs one to read: --text TEXT, or --tokens with ids"});
+  if (ids.empty() && (args.text || args.tokens))
+    problems.push_back({text_flag(args), "has no token; at least one is needed"});
+  if (args.decoder_tokens)
+    written = parse_integers("--decoder-tokens", *args.decoder_tokens, problems)
+                  .value_or(std::vector<index_t>{});
+  return {with_labels(std::move(ids), words), with_labels(std::move(written), words)};
+}
+
+// A number that has to be given, from 0.
+std::optional<index_t> number_of(const char* flag, const std::string& text, index_t count,
+                                 const std::string& what, std::vector<Problem>& problems) {
+  const std::string right = fmt::format("there are {} {}, numbered from 0", count, what);
+  const std::optional<index_t> number = parse_integer(text);
+  if (number && *number >= 0 && *number < count) return number;
+  problems.push_back({flag, (text.empty() ? "missing" : text) + "; " + right});
+  return std::nullopt;
+}
+
+void check_kind(const TraceArgs& args, const Model& model, std::vector<Problem>& problems) {
+  if (model.kind() == ModelKind::encoder_decoder) {
+    if (args.encoder && args.cross)
+      problems.push_back({"--cross", "does not go with --encoder, which reads its own text alone"});
+    if (args.encoder && args.decoder_tokens)
+      problems.push_back({"--decoder-tokens", "does not go with --encoder, which reads none"});
+    return;
+  }
+  const std::string kind =
+      fmt::format("this model is {} {}; only an encoder-decoder has ",
+                  model.kind() == ModelKind::encoder ? "an" : "a", name(model.kind()));
+  if (args.cross) problems.push_back({"--cross", kind + "cross-attention"});
+  if (args.encoder) problems.push_back({"--encoder", kind + "two halves to choose from"});
+  if (args.decoder_tokens)
+    problems.push_back({"--decoder-tokens", kind + "a decoder beside what reads the text"});
+}
+
+// Which tokens ask; `text` counts from the end where negative.
+index_t query_of(const std::string& text, index_t count, std::vector<Problem>& problems) {
+  if (text.empty()) return count - 1;
+  const std::optional<index_t> at = parse_integer(text);
+  if (at && *at >= -count && *at < count) return *at < 0 ? *at + count : *at;
+  problems.push_back(
+      {"--query", fmt::format("{}; there are {} tokens: 0 to {}, or -{} to -1 from the end", text,
+                              count, count - 1, count)});
+  return 0;
+}
+
+HeadPlace place_of(const TraceArgs& args, const Model& model, const HeadTexts& texts,
+                   std::vector<Problem>& problems) {
+  HeadPlace place;
+  check_kind(args, model, problems);
+  const bool has_both = model.kind() == ModelKind::encoder_decoder;
+  place.is_cross = args.cross && has_both && !args.encoder;
+  place.is_encoder = args.encoder && has_both;
+  const HeadLayers layers = layers_for(model, place);
+  const std::optional<index_t> layer =
+      number_of("--layer", args.layer, layers.count, "layers", problems);
+  if (layer) place.layer = *layer;
+  const index_t heads = layer ? heads_of(model, place) : layers.most_heads;
+  place.head = number_of("--head", args.head, heads, "heads", problems).value_or(0);
+  const bool is_written = has_both && !args.encoder;
+  const auto count =
+      static_cast<index_t>(is_written ? texts.written.ids.size() : texts.read.ids.size());
+  if (count > 0) place.query = query_of(args.query, count, problems);
+  return place;
+}
+
+// The library names its arguments; whoever types a command knows the flags.
+std::vector<Problem> in_flags(const TraceArgs& args, const Model& model,
+                              std::vector<Problem> problems) {
+  const bool has_both = model.kind() == ModelKind::encoder_decoder;
+  for (Problem& problem : problems) {
+    if (problem.where.starts_with("parts["))
+      problem.where = has_both ? "--decoder-tokens" : text_flag(args);
+    if (problem.where.starts_with("text")) problem.where = text_flag(args);
+  }
+  return problems;
+}
+
+}  // namespace
+
+bool is_model(const std::string& path) {
+  std::error_code ignored;
+  return ends_with(path, ".gguf") || ends_with(path, ".safetensors") ||
+         std::filesystem::is_directory(path, ignored);
+}
+
+void refuse_model_flags(const TraceArgs& args, std::vector<Problem>& problems) {
+  const std::string why = "reads a head of a model, and " + args.name +
+                          " is a case; a model is a directory, a .safetensors or a .gguf file";
+  const std::pair<const char*, bool> flags[] = {
+      {"--text", args.text.has_value()},
+      {"--tokens", args.tokens.has_value()},
+      {"--layer", !args.layer.empty()},
+      {"--cross", args.cross},
+      {"--encoder", args.encoder},
+      {"--decoder-tokens", args.decoder_tokens.has_value()},
+      {"--save-case", !args.save_case.empty()}};
+  for (const auto& [flag, is_given] : flags)
+    if (is_given) problems.push_back({flag, why});
+}
+
+ModelHead read_head(const TraceArgs& args) {
+  std::vector<Problem> problems;
+  const std::optional<Tokenizer> words = vocabulary(args);
+  HeadTexts texts = read_texts(args, words, problems);
+  const auto length =
+      static_cast<index_t>(std::max(texts.read.ids.size(), texts.written.ids.size()));
+  const Model model = load_model("trace", args.name, {.context = length});
+  if (model.kind() == ModelKind::encoder_decoder && texts.written.ids.empty())
+    texts.written = with_labels({model.decoder_start()}, words);
+  const HeadPlace place = place_of(args, model, texts, problems);
+  if (!problems.empty()) throw OptionError("trace", std::move(problems));
+  try {
+    return head_at(model, place, texts);
+  } catch (const OptionError& error) {
+    throw OptionError("trace", in_flags(args, model, error.problems()));
+  }
+}
+
+}  // namespace glasshead::cli
