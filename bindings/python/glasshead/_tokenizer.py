@@ -70,7 +70,10 @@ class Tokenizer:
 
     def id_of(self, token: str) -> int | None:
         """The id of a token as the vocabulary spells it."""
-        return self._native.id_of(token)
+        given = Given("id_of")
+        text = given.text("token", token)
+        given.done()
+        return self._native.id_of(text)
 
     def is_special(self, id: int) -> bool:
         """Whether it is no part of a text: BOS, [MASK], ..."""
@@ -130,7 +133,10 @@ class Tokenizer:
 def chat_form(chat_template: str) -> str:
     """Which form a template is recognised as: "chatml", "llama3", "gemma", "phi3", "zephyr", "llama2" or "mistral";
     empty: none of these."""
-    return _native.chat_form(chat_template)
+    given = Given("chat_form")
+    text = given.text("chat_template", chat_template)
+    given.done()
+    return _native.chat_form(text)
 
 
 def chat_prompt(chat_template: str, turns: Sequence[Turn]) -> str:
@@ -139,11 +145,14 @@ def chat_prompt(chat_template: str, turns: Sequence[Turn]) -> str:
     The template, a program, is recognised and not run; an unknown one is refused.
     """
     given = Given("chat_prompt")
-    pairs = []
+    template, pairs = given.text("chat_template", chat_template), []
+    if isinstance(turns, str) or not isinstance(turns, Iterable):
+        given.wrong("turns", f"{turns!r}; a list of (role, text) is needed")
+        turns = ()
     for number, turn in enumerate(turns):
         if isinstance(turn, (tuple, list)) and len(turn) == 2 and all(isinstance(part, str) for part in turn):
             pairs.append((turn[0], turn[1]))
         else:
             given.wrong(f"turns[{number}]", f"{turn!r}; (role, text) is needed")
     given.done()
-    return _native.chat_prompt(chat_template, pairs)
+    return _native.chat_prompt(template, pairs)

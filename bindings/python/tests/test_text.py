@@ -98,8 +98,11 @@ def test_chats_take_the_form_of_the_template():
     assert [where for where, _ in refused.value.problems] == ["turns[0]", "turns[1]"]
     with pytest.raises(glasshead.OptionError, match="system, user or assistant"):
         glasshead.chat_prompt(template, [("tool", "x")])
-    with pytest.raises(glasshead.OptionError):
-        glasshead.chat_prompt("", [("user", "Why?")])
+    for wrong in (lambda: glasshead.chat_prompt("", [("user", "Why?")]), lambda: glasshead.chat_form(None)):
+        with pytest.raises(glasshead.OptionError, match="chat_template"):
+            wrong()
+    with pytest.raises(glasshead.OptionError, match="turns: 'Why"):
+        glasshead.chat_prompt(template, "Why?")
 
 
 SAMPLING = {"temperature": 1.5, "top_k": 20, "top_p": 0.95, "min_p": 0.01, "repetition_penalty": 1.2, "seed": 3}
