@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/bench_machine.h"
+#include "cli/bench_model.h"
 #include "cli/bench_report.h"
 #include "cli/bench_rows.h"
 #include "cli/bench_run.h"
@@ -16,7 +17,7 @@ namespace glasshead::cli {
 namespace {
 
 struct BenchArgs {
-  std::string rows, isa, json, svg, threads;
+  std::string rows, isa, json, svg, threads, model;
   bool is_quick = false, has_growth = false, is_list = false;
 };
 
@@ -150,7 +151,25 @@ std::vector<BenchGrowth> measure_growth(const Context& context, bool is_quick) {
   return growth;
 }
 
+int run_model(const BenchArgs& args) {
+  const std::vector<int> threads = threads_of(args);
+  const std::vector<int> cores = cores_of_this_process();
+  const Context widest({.isa = widest_set(), .threads = 1, .parallel_for = {}});
+  const Context context({.isa = args.isa, .threads = 1, .parallel_for = {}});
+  BenchMachine machine = machine_of(context, widest);  // before threads are pinned
+  BenchModelReport report =
+      measure_model({args.model, args.isa, threads, args.is_quick}, widest, cores, [&](Team& team) {
+        say(args.model + ", " + std::to_string(team.threads()) + " thread(s)\n");
+        machine.limits.push_back(limits_of(team, widest, args.is_quick));
+      });
+  report.machine = std::move(machine);
+  show(machine_text(report.machine) + model_text(report));
+  if (!args.json.empty()) write_result(args.json, model_json(report));
+  return 0;
+}
+
 int run(const BenchArgs& args) {
+  if (!args.model.empty()) return run_model(args);
   const std::vector<BenchRow> rows = rows_of(args);
   if (args.is_list) {
     std::string names;
@@ -193,8 +212,17 @@ int run(const BenchArgs& args) {
 
 void add(CLI::App& command, int& exit_code) {
   auto args = std::make_shared<BenchArgs>();
-  command.add_option("--rows", args->rows, "Only rows whose name contains this")->type_name("TEXT");
-  command.add_flag("--list", args->is_list, "Print the names of the rows, measure nothing");
+  CLI::Option* const model =
+      command
+          .add_option("--model", args->model,
+                      "Instead: reading and writing tokens with this model, a directory or .gguf "
+                      "file; loading, and memory")
+          ->type_name("MODEL");
+  command.add_option("--rows", args->rows, "Only rows whose name contains this")
+      ->type_name("TEXT")
+      ->excludes(model);
+  command.add_flag("--list", args->is_list, "Print the names of the rows, measure nothing")
+      ->excludes(model);
   command
       .add_option("--threads", args->threads,
                   "How many threads, one number or several: 1,2,4 (otherwise 1, 2, 4 ... all)")
@@ -203,20 +231,27 @@ void add(CLI::App& command, int& exit_code) {
       ->type_name("NAME");
   command.add_flag("--quick", args->is_quick,
                    "A few small rows and few runs: to see that it works, not how fast it is");
-  command.add_flag("--growth", args->has_growth,
-                   "Also time and memory of causal attention over 1,024 to 131,072 tokens");
+  command
+      .add_flag("--growth", args->has_growth,
+                "Also time and memory of causal attention over 1,024 to 131,072 tokens")
+      ->excludes(model);
   command.add_option("--json", args->json, "Write everything that was measured")->type_name("FILE");
-  command.add_option("--svg", args->svg, "Write a plot of the shares")->type_name("FILE");
+  command.add_option("--svg", args->svg, "Write a plot of the shares")
+      ->type_name("FILE")
+      ->excludes(model);
   command.callback([args, &exit_code] { exit_code = run(*args); });
 }
 
 }  // namespace
 
-const Command kBench{"bench", "Measure attention as a share of what this machine can do",
+const Command kBench{"bench",
+                     "Measure attention, or a model, as a share of what this machine can do",
                      "# every row, on one thread and on all\n"
                      "glasshead bench --json bench.json --svg bench.svg\n"
                      "# decoding on two threads\n"
                      "glasshead bench --rows decode --threads 2\n"
+                     "# tokens a second of a model\n"
+                     "glasshead bench --model stories260K\n"
                      "# how time and memory grow to 131,072 tokens\n"
                      "glasshead bench --rows causal-n2048-d64 --threads 1 --growth\n",
                      add};

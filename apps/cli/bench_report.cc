@@ -110,13 +110,18 @@ std::string growth_text(const std::vector<BenchGrowth>& growth) {
   return text;
 }
 
-std::string to_json_text(const BenchReport& report) {
+nlohmann::ordered_json machine_json(const BenchMachine& machine) {
   nlohmann::ordered_json limits = nlohmann::ordered_json::array();
-  for (const BenchMachine::Limits& at : report.machine.limits)
+  for (const BenchMachine::Limits& at : machine.limits)
     limits.push_back({{"threads", at.threads},
                       {"flops_f32", at.f32},
                       {"flops_f64", at.f64},
                       {"read_bytes_per_second", at.stream}});
+  return {{"cpu", machine.cpu},         {"cores", machine.cores},     {"isa", machine.isa},
+          {"why_isa", machine.why_isa}, {"peak_isa", machine.widest}, {"limits", limits}};
+}
+
+std::string to_json_text(const BenchReport& report) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const BenchResult& result : report.results) rows.push_back(to_json(result));
   nlohmann::ordered_json growth = nlohmann::ordered_json::array();
@@ -131,13 +136,7 @@ std::string to_json_text(const BenchReport& report) {
                                     {"version", GLASSHEAD_VERSION},
                                     {"date", date()},
                                     {"quick", report.is_quick},
-                                    {"machine",
-                                     {{"cpu", report.machine.cpu},
-                                      {"cores", report.machine.cores},
-                                      {"isa", report.machine.isa},
-                                      {"why_isa", report.machine.why_isa},
-                                      {"peak_isa", report.machine.widest},
-                                      {"limits", limits}}},
+                                    {"machine", machine_json(report.machine)},
                                     {"rows", rows},
                                     {"growth", growth}};
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -41,6 +41,7 @@ struct BenchGrowth {
 std::string table_head(const std::string& group);
 std::string table_line(const BenchResult& result);
 std::string machine_text(const BenchMachine& machine);
+nlohmann::ordered_json machine_json(const BenchMachine& machine);
 std::string growth_text(const std::vector<BenchGrowth>& growth);
 
 struct BenchReport {

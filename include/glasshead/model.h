@@ -70,6 +70,7 @@ class Model {
   bool has_pooling() const;            // the files say how a text's vector is made (Session::embed)
   index_t parameters() const;          // numbers in the files, tied or shared matrices once
   index_t bytes() const;               // of the weights in memory
+  index_t bytes_per_token() const;     // of these, the matrices that a decoder reads for one more
 
   // Token ids as the configuration names them; nullopt or empty where it doesn't.
   std::optional<index_t> bos() const, pad() const;

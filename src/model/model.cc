@@ -64,6 +64,14 @@ bool Model::has_logits() const { return impl_->description.head.has_logits; }
 bool Model::has_pooling() const { return impl_->description.pooling != model::Pooling::none; }
 index_t Model::parameters() const { return impl_->parameters; }
 index_t Model::bytes() const { return impl_->weights.bytes; }
+index_t Model::bytes_per_token() const {
+  const model::HeadWeights& head = impl_->weights.head;
+  index_t bytes = head.logits.bytes() + head.transform.bytes();
+  for (const model::LayerWeights& layer : impl_->weights.decoder.layers)
+    bytes += layer.self.in.bytes() + layer.self.out.bytes() + layer.cross.in.bytes() +
+             layer.cross.out.bytes() + layer.ffn.in.bytes() + layer.ffn.out.bytes();
+  return bytes;
+}
 std::optional<index_t> Model::bos() const { return impl_->description.bos; }
 std::optional<index_t> Model::pad() const { return impl_->description.pad; }
 const std::vector<index_t>& Model::eos() const { return impl_->description.eos; }

@@ -8,6 +8,7 @@ import unittest
 import xml.etree.ElementTree
 
 PROGRAM = sys.argv.pop(1)
+MODELS = pathlib.Path(__file__).resolve().parents[1] / "data/models"
 
 
 def bench(*arguments):
@@ -70,6 +71,52 @@ class Quick(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(self.svg)
         bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("height") == "14"]
         self.assertEqual(len(bars), len(self.json["rows"]))
+
+
+class Models(unittest.TestCase):
+    def measured(self, name, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "m.json"
+            done = bench("--model", str(MODELS / name), "--quick", "--json", str(file), *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(file.read_text()), done.stdout
+
+    def test_a_decoder_reads_and_writes(self):
+        report, text = self.measured("llama", "--threads", "1,2")
+        self.assertEqual([(row["name"], row["threads"], row["tokens"]) for row in report["rows"]],
+                         [("prefill", 1, 16), ("generation", 1, 4), ("prefill", 2, 16), ("generation", 2, 4)])
+        self.assertEqual(report["model"]["file_bytes"], (MODELS / "llama/model.safetensors").stat().st_size)
+        config = json.loads((MODELS / "llama/config.json").read_text())
+        d, ff, layers, heads = (config[n] for n in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"))
+        q, kv = heads * config["head_dim"], config["num_key_value_heads"] * config["head_dim"]
+        of_layer = [(q, d), (kv, d), (kv, d), (d, q), (ff, d), (ff, d), (d, ff)]  # [out, in]
+        logits = (config["vocab_size"], d)
+        size = lambda matrices: sum(out * inner for out, inner in matrices)  # noqa: E731
+        pairs = 16 * 17 // 2
+        self.assertEqual(report["rows"][0]["flops"], 2 * (16 * layers * size(of_layer) + size([logits])) + layers * 4 * q * pairs)
+        # Outputs stand in groups of 32, each with a bias, in f32.
+        packed = sum(4 * -(-out // 32) * 32 * (inner + 1) for out, inner in layers * of_layer + [logits])
+        self.assertEqual(report["rows"][1]["bytes"], 4 * packed)
+        for row in report["rows"]:
+            self.assertTrue(len(row["seconds"]) >= 2 and all(s > 0 for s in row["seconds"]), row)
+            self.assertTrue(all(share > 0 for share in row["of_peak" if row["name"] == "prefill" else "of_stream"]), row)
+        for words in ("prefill, 16 tokens", "generation, 4 tokens", "of multiply-adds", "of reading", "while running"):
+            self.assertIn(words, text)
+        for line in text.split("\n")[4:]:
+            self.assertLessEqual(len(line), 100, line)
+
+    def test_an_encoder_makes_vectors_and_an_encoder_decoder_reads_first(self):
+        report, text = self.measured("minilm", "--threads", "1")
+        self.assertEqual([(row["name"], row["texts"], row["tokens"]) for row in report["rows"]], [("batch", 2, 8)])
+        self.assertIn("batch, 2 texts of 8", text)
+        report, _ = self.measured("t5", "--threads", "1")
+        self.assertEqual([row["name"] for row in report["rows"]], ["reading", "generation"])
+
+    def test_flags_of_the_rows_of_attention_are_refused(self):
+        for flag in (("--rows", "full"), ("--list",), ("--growth",), ("--svg", "x.svg")):
+            done = bench("--model", str(MODELS / "llama"), *flag)
+            self.assertEqual(done.returncode, 2, flag)
+            self.assertIn("excludes", done.stderr)
 
 
 class Usage(unittest.TestCase):
