@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures against PyTorch, ONNX Runtime, OpenVINO, ggml and JAX: `tools/bench_compare.sh [options of bench/compare/compare.py]`;
-# with --audit first it makes their report cards (bench/compare/audit.py) instead.
+# with --audit first it makes their report cards (bench/compare/audit.py) instead, with --models it times whole models
+# (bench/compare/models.py).
 # They come from PyPI, in the versions of bench/compare/requirements.txt, into an environment of their own (COMPARE_ENV, by
 # default build/compare-env, 6.5 GB; PYTHON makes it, 3.11 or newer).
 set -euo pipefail
@@ -25,5 +26,9 @@ fi
 
 cmake --preset bench >/dev/null
 cmake --build --preset bench --target glasshead_compare
+if [ "${1:-}" = --models ]; then
+  shift
+  exec "$environment/bin/python" bench/compare/models.py "$@"
+fi
 "$environment/bin/python" bench/compare/compare.py "$@"
 "$environment/bin/python" bench/compare/tables.py
