@@ -5,7 +5,7 @@ import {existsSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import {extname, join, normalize} from 'node:path';
-import {after} from 'node:test';
+import {after, afterEach} from 'node:test';
 import {fileURLToPath} from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -18,6 +18,13 @@ const kTypes = {
   '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css',
 };
 
+// SLOW=6 in the environment: as on a machine six times slower, with every file up to half a second late; for finding what
+// a test does not wait for.
+const kSlow = Number(process.env.SLOW ?? 1);
+// How long anything is waited for: a machine that builds beside the tests is slow, not broken.
+const kPatience = 120_000;  // ms
+const late = () => new Promise((done) => { setTimeout(done, kSlow > 1 ? Math.random() * 500 : 0); });
+
 // `broken`: the engine's modules come as these bytes instead, or those that `onlyBroken` names. `missing`: files that are not there.
 // `inHead`: stands in the page's head.
 export async function serve({broken, onlyBroken = /\.lzma$/, missing, inHead = ''} = {}) {
@@ -27,6 +34,7 @@ export async function serve({broken, onlyBroken = /\.lzma$/, missing, inHead = '
     const path = normalize(decodeURIComponent(new URL(request.url, 'http://x').pathname));
     asked.push(path);
     const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
+    await late();
     try {
       if (missing?.test(file)) throw new Error('missing');
       let bytes = broken && file.endsWith('.lzma') && onlyBroken.test(file) ? Buffer.from(broken) : await readFile(file);
@@ -48,9 +56,10 @@ export async function launch() {
 }
 
 // What the tests of a file share, gone when they are done: a browser, the built page on a server (`serve`
-// has its options), a folder to write in.
+// has its options), a folder to write in. A test's pages are closed with it.
 export async function workplace(served = {}) {
   const [browser, server, folder] = await Promise.all([launch(), serve(served), mkdtemp(join(tmpdir(), 'glasshead-web-'))]);
+  afterEach(() => Promise.all(browser.contexts().map((context) => context.close())));
   after(async () => {
     await browser.close();
     server.close();
@@ -61,11 +70,14 @@ export async function workplace(served = {}) {
 
 // What goes wrong in a page is kept in `errors`, what it asks for in `asked`.
 export function watched(page) {
+  page.setDefaultTimeout(kPatience);
   page.errors = [];
   page.asked = [];
   page.on('pageerror', (error) => page.errors.push(String(error)));
   page.on('console', (message) => { if (message.type() === 'error') page.errors.push(message.text()); });
   page.on('request', (request) => { if (!/^(data|blob):/.test(request.url())) page.asked.push(request.url()); });
+  if (kSlow > 1)
+    void page.context().newCDPSession(page).then((debug) => debug.send('Emulation.setCPUThrottlingRate', {rate: kSlow})).catch(() => {});
   return page;
 }
 
@@ -82,6 +94,8 @@ export async function open(browser, server, fragment = '', options = {}) {
   return page;
 }
 
+// What page.url() says may be of a moment ago: the browser learns of a page's own changes of its address later.
+export const addressOf = (page) => page.evaluate(() => location.href);
 export const exact = (page, name) => page.locator(id(name)).getAttribute('data-exact');
 export const shownText = (page, name) => page.locator(id(name)).getAttribute('data-text');
 export const texts = (page, names) => Promise.all(names.map((name) => shownText(page, name)));

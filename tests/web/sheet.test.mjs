@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 
 import {findings, kLooks} from './axe.mjs';
-import {command, download, id, open, shownText, texts, type, workplace} from './browser.mjs';
+import {addressOf, command, download, id, open, shownText, texts, type, workplace} from './browser.mjs';
 
 const {browser, server, folder} = await workplace();
 
@@ -54,7 +54,7 @@ test('the tutorial\'s three tokens from a blank sheet: the same steps, undo, exp
   assert.deepEqual(await texts(page, ['cell-out-1-0', 'cell-out-1-1']), ['0.3302', '0.6698']);
   await type(page, 'cell-X-1-0', '1');
   assert.equal(await shownText(page, 'cell-out-2-1'), '0.8022');
-  const json = await download(page, 'json'), url = page.url();
+  const json = await download(page, 'json'), url = await addressOf(page);
   assert.match(url, /#\/sheet\?v=1&case=/);
   assert.equal(await page.locator(id('sheet-kept')).getAttribute('data-kept'), 'address');
   await page.reload();
@@ -178,7 +178,7 @@ test('a sheet too long for an address says that it is a file\'s to keep', async 
   for (const matrix of ['X', 'W_Q', 'W_K', 'W_V']) await fill(page, matrix, rows);
   await page.waitForSelector(`${id('sheet-kept')}[data-kept="file"]`);
   assert.match(await page.locator(id('sheet-kept')).textContent(), /save it as a case/);
-  assert.ok(page.url().length < 200);
+  assert.ok((await addressOf(page)).length < 200);
   quiet(page);
 });
 

@@ -1,6 +1,6 @@
 // An answer of the engine's larger part, asked for again whenever the case changes.
 import {type Signal, useSignal} from '@preact/signals';
-import {useEffect} from 'preact/hooks';
+import {useLayoutEffect} from 'preact/hooks';
 
 import type {Problem} from '../engine';
 import {askMore, caseName, history} from '../store';
@@ -14,7 +14,8 @@ export interface Told<T> {
 export function useMore<T>(call: string, more: object, isOn: boolean): Signal<Told<T>> {
   const told = useSignal<Told<T>>({problems: []});
   const name = caseName.value, {now} = history.value, options = JSON.stringify(more);
-  useEffect(() => {
+  // A layout effect: what is shown counts as unready from the moment that it is asked for.
+  useLayoutEffect(() => {
     let isLate = false;
     if (!isOn) told.value = {problems: []};
     else

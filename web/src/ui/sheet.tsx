@@ -3,7 +3,7 @@
 import './pages.css';
 
 import {computed, signal, useSignal} from '@preact/signals';
-import {useEffect} from 'preact/hooks';
+import {useEffect, useLayoutEffect} from 'preact/hooks';
 
 import {kBlankSheet} from '../address';
 import {asBase64} from '../bytes';
@@ -28,7 +28,7 @@ const form = signal<Sheet | undefined>(undefined);
 const problems = signal<Problem[]>([]);
 const code = signal('');
 const said = signal('');
-const busy = signal(false);
+const busy = signal(0);  // how many answers and files are being waited for
 
 // The sheet as it is, its typed numbers in it, changed.
 const ask = (change: object, by = lane): Promise<Answer | undefined> => {
@@ -41,10 +41,13 @@ function refuse(found: Problem[], name: string): void {
   code.value = found.some(({where}) => where === 'engine-not-loaded') ? 'engine-not-loaded' : name;
 }
 
+function waited<T>(work: Promise<T>): Promise<T> {
+  busy.value++;
+  return work.finally(() => { busy.value--; });
+}
+
 async function change(what: object, words: string, name = 'sheet-refused'): Promise<void> {
-  busy.value = true;
-  const answer = await ask(what);
-  busy.value = false;
+  const answer = await waited(ask(what));
   if (answer === undefined) return;
   if (!answer.ok) return refuse(answer.problems, name);
   problems.value = [];
@@ -134,7 +137,7 @@ function Fill() {
       onDrop={(event) => {
         event.preventDefault();
         isOver.value = false;
-        void open([...event.dataTransfer?.files ?? []], now);
+        void waited(open([...event.dataTransfer?.files ?? []], now));
       }}>
       <p>
         <label>all of{' '}
@@ -145,7 +148,7 @@ function Fill() {
         <label>from a file (.csv, .txt, .npy; a case, .json, opens whole){' '}
           <input type="file" data-testid="sheet-file" accept=".csv,.tsv,.txt,.json,.npy"
             onChange={(event) => {
-              void open([...event.currentTarget.files ?? []], now);
+              void waited(open([...event.currentTarget.files ?? []], now));
               event.currentTarget.value = '';
             }} />
         </label>
@@ -172,7 +175,7 @@ function Keep() {
         })}>save as a case</button>
       <button type="button" data-testid="sheet-blank" onClick={() => replaceSheet(kBlankSheet)}>blank sheet</button>
       <label>start from{' '}
-        <select data-testid="sheet-from" value="" onChange={(event) => void openCase(event.currentTarget.value, fetchedCase(event.currentTarget.value))}>
+        <select data-testid="sheet-from" value="" onChange={(event) => void waited(openCase(event.currentTarget.value, fetchedCase(event.currentTarget.value)))}>
           <option value="">a worked example …</option>
           {caseNames().map((name) => <option key={name} value={name}>{name}</option>)}
         </select>
@@ -186,7 +189,7 @@ function Keep() {
 }
 
 export default function SheetPanel() {
-  useEffect(() => {
+  useLayoutEffect(() => {
     takeBlock.value = (place, text) => {
       const {matrix, at} = placeOf(place)!;
       void change({paste: {matrix, at, sources: [{name: 'pasted', text}]}}, `block pasted into ${matrix}`, 'numbers-unclear');
@@ -195,7 +198,7 @@ export default function SheetPanel() {
   }, []);
   useEffect(() => { void follow(); }, [current.value]);
   return (
-    <section class="panel sheet" aria-label="the sheet" data-testid="sheet" aria-busy={busy.value}>
+    <section class="panel sheet" aria-label="the sheet" data-testid="sheet" aria-busy={busy.value > 0}>
       {form.value && <Sizes now={form.value} />}
       <Fill />
       <Keep />
