@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {test} from 'node:test';
 
-import {command, download, exact, id, open, serve, shownText, texts, type, workplace} from './browser.mjs';
+import {addressOf, command, download, exact, id, open, serve, shownText, texts, type, workplace} from './browser.mjs';
 
 const {browser, server} = await workplace();
 
@@ -30,7 +30,7 @@ test('three tokens: an edit moves 21 of 33 cells, stays in the address, and is w
     assert.equal(await page.locator(id('rowsum-0-ok')).textContent(), '✓');
     assert.equal(await page.locator(id('changed-count')).textContent(), '21 of 33 cells changed');
     assert.deepEqual(await Promise.all([0, 1, 2].map((j) => exact(page, `cell-weights-1-${j}`))), rowB);
-    assert.match(page.url(), /[?&]e=X\.1\.0:1(&|$)/);
+    assert.match(await addressOf(page), /[?&]e=X\.1\.0:1(&|$)/);
   };
   await check();
   await page.reload();
@@ -83,12 +83,22 @@ test('masks: causal, then padding; a row with no key is refused by name, or its 
   quiet(page);
 });
 
+test('a title that the case no longer fits is followed by what was changed', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  const said = page.locator(id('title-changed'));
+  assert.equal(await said.textContent(), '');
+  await page.locator(id('mask-mode')).selectOption('causal');
+  assert.equal(await said.textContent(), ' · changed: mask causal');
+  await type(page, 'cell-X-1-0', '1');
+  assert.equal(await said.textContent(), ' · changed: numbers, mask causal');
+});
+
 test('pairs are hidden one by one, by keyboard too', async () => {
   const page = await open(browser, server, '#/learn/three-tokens');
   await page.locator(id('mask-0-2')).focus();
   await page.keyboard.press('Space');
   assert.equal(await page.locator(id('mask-0-2')).getAttribute('aria-pressed'), 'false');
-  assert.match(page.url(), /mask=rows:110\/111\/111/);
+  assert.match(await addressOf(page), /mask=rows:110\/111\/111/);
   assert.equal(await shownText(page, 'cell-weights-0-2'), '·');
   assert.equal(await download(page, 'json'), trace('three-tokens', '--mask', 'rows:110/111/111', '--format', 'json'));
   quiet(page);
@@ -124,7 +134,7 @@ test('text that is not a number keeps the old value, marks the cell and says why
   await page.keyboard.type('5');
   await page.keyboard.press('Escape');
   assert.equal(await shownText(page, 'cell-X-1-0'), '0');
-  assert.doesNotMatch(page.url(), /[?&]e=/);
+  assert.doesNotMatch(await addressOf(page), /[?&]e=/);
   quiet(page);
 });
 
@@ -176,7 +186,7 @@ test('a slider moves the chosen number in steps of 0.1; undo takes all of it bac
   }, String(to));
   for (const to of [21, 22, 23]) await slide(to);
   assert.equal(await shownText(page, 'cell-X-1-0'), '0.3');
-  assert.match(page.url(), /e=X\.1\.0:0\.3/);
+  assert.match(await addressOf(page), /e=X\.1\.0:0\.3/);
   await page.locator(id('undo')).click();
   assert.equal(await shownText(page, 'cell-X-1-0'), '0');
   quiet(page);
@@ -190,7 +200,7 @@ test('the sentences of a lesson hold, and can be looked at', async () => {
   assert.ok(holds.length > 10 && holds.every((one) => one === 'true'), String(holds));
   const turned = page.locator('[data-testid^="claim-look-"]', {has: page.locator('text=look')}).and(page.locator('[aria-label*="turned by 90°"]'));
   await turned.first().click();
-  assert.match(page.url(), /e=W_K\.0\.0:0,W_K\.0\.1:-1,/);
+  assert.match(await addressOf(page), /e=W_K\.0\.0:0,W_K\.0\.1:-1,/);
   assert.equal(await exact(page, 'cell-scores-0-0'), '0');
   quiet(page);
 });
@@ -237,7 +247,7 @@ test('by hand with two decimals, beside the exact numbers', async () => {
                    ['0.35', '0.65', '0.48', '0.65']);
   for (const [name, wanted] of [['cell-weights-1-0', '0.3557'], ['cell-weights-1-1', '0.6443']])
     assert.match(await page.locator(id(name)).textContent(), new RegExp(`exact ${wanted}`));
-  assert.match(page.url(), /mode=hand2/);
+  assert.match(await addressOf(page), /mode=hand2/);
   assert.equal(await download(page, 'text'), trace('cat-chases-mouse', '--by-hand', '2'));
   quiet(page);
 });
@@ -249,7 +259,7 @@ test('the next token is "chases"; with an identity feed-forward it is "cat"', as
   await page.locator(id('drill-0')).click();
   await page.locator(id('predict-check')).click();
   await page.locator(id('predict-apply')).click();
-  assert.match(page.url(), /e=W_FFN\.0\.0:1,W_FFN\.0\.1:0,/);
+  assert.match(await addressOf(page), /e=W_FFN\.0\.0:1,W_FFN\.0\.1:0,/);
   assert.deepEqual((await texts(page, last)).slice(0, 2), ['0.2768', '0.1988']);
   quiet(page);
 });
@@ -262,7 +272,7 @@ test('a mistake stands beside the right run, its rows checked', async () => {
   for (const i of [0, 1, 2]) sums.push((await page.locator(id(`wrong-rowsum-${i}`)).textContent()).trim());
   assert.deepEqual(sums, ['0.4011 ✗', '0.5989 ✗', '1.0000 ✓']);
   assert.match(await page.locator(id('mistake-shown')).textContent(), /hide before softmax/);
-  assert.match(page.url(), /mistake=mask-after/);
+  assert.match(await addressOf(page), /mistake=mask-after/);
   assert.equal(await download(page, 'json'), trace('three-tokens-causal', '--mistake', 'mask-after', '--format', 'json'));
   await page.goto(`${server.origin}/#/learn/softmax-five?v=1`);
   await page.locator('main[data-case="softmax-five"]').waitFor();
@@ -281,7 +291,7 @@ test('predict first: ticks in rows A and B are wrong, with the reason; row C\'s 
   for (const j of [0, 1, 2]) assert.match(await page.locator(id(`graded-cell-weights-2-${j}`)).textContent(), /✓/);
   assert.match(await page.locator(id('predict-why')).first().textContent(), /in row B every score rose by the same amount/);
   await page.locator(id('predict-apply')).click();
-  assert.match(page.url(), /e=X\.1\.0:1/);
+  assert.match(await addressOf(page), /e=X\.1\.0:1/);
   quiet(page);
 });
 
@@ -289,7 +299,7 @@ test('a link that is partly wrong loses only that part; an unknown case gives th
   const page = await open(browser, server, '#/learn/three-tokens?v=9&e=X.1.0:1,X.9.9:1,Y.0.0:2&mask=causal&hide=7&zoom=3');
   const banner = await page.locator(id('banner-link')).textContent();
   for (const part of ['newer version', 'e=X.9.9:1', 'e=Y.0.0:2', 'hide=7']) assert.ok(banner.includes(part), banner);
-  assert.match(page.url(), /e=X\.1\.0:1&mask=causal&zoom=3/);
+  assert.match(await addressOf(page), /e=X\.1\.0:1&mask=causal&zoom=3/);
   await near(page, 'cell-out-1-0', 1);
   await page.goto(`${server.origin}/#/learn/no-such-case?v=1`);
   await page.waitForFunction(() => document.querySelector('[data-testid="banner-link"]')?.textContent.includes('no-such-case'));
@@ -300,7 +310,7 @@ test('an engine that cannot be loaded says so, and the edits stay in the address
   const broken = await serve({broken: 'not a module'});
   const page = await open(browser, broken, '#/learn/three-tokens?v=1&e=X.1.0:1');
   assert.equal(await page.locator(id('banner-error')).getAttribute('data-code'), 'engine-not-loaded');
-  assert.match(page.url(), /e=X\.1\.0:1/);
+  assert.match(await addressOf(page), /e=X\.1\.0:1/);
   broken.close();
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {findings, kLooks} from './axe.mjs';
-import {id, open, shownText, workplace} from './browser.mjs';
+import {addressOf, id, open, shownText, workplace} from './browser.mjs';
 
 const {browser, server} = await workplace();
 
@@ -57,15 +57,57 @@ test('single keys can be switched off and never act while somebody types', async
   const page = await open(browser, server, '#/learn/three-tokens');
   await page.locator('h1').click();
   await page.keyboard.press('ArrowRight');
-  assert.match(page.url(), /step=1/);
+  assert.match(await addressOf(page), /step=1/);
   await page.locator(id('scale')).focus();
   await page.keyboard.press('ArrowRight');
-  assert.match(page.url(), /step=1/);
+  assert.match(await addressOf(page), /step=1/);
   await page.locator(id('keys')).uncheck();
   await page.locator('h1').click();
   await page.keyboard.press('ArrowRight');
-  assert.match(page.url(), /step=1/);
+  assert.match(await addressOf(page), /step=1/);
 });
+
+test('on an input every letter is typing, no command of the page', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens?v=1&e=X.1.0:1');
+  const counted = page.locator(id('changed-count'));
+  const before = await counted.textContent();
+  await page.locator(id('cell-X-1-0')).focus();
+  await page.keyboard.type('bc');
+  assert.equal(await page.locator(id('edit-X.1.0')).inputValue(), 'bc');
+  await page.keyboard.press('Enter');
+  assert.match(await page.locator(id('cell-X-1-0')).textContent(), /not a finite number.*the old value 1 stays/);
+  assert.equal(await counted.textContent(), before);
+  await page.locator(id('cell-out-1-0')).focus();
+  await page.keyboard.press('b');  // of a computed number it is one
+  assert.equal(await page.locator(id('edit-X.1.0')).count(), 0);
+  await page.locator(id('cell-X-1-0')).focus();
+  await page.keyboard.type('-0.5');
+  await page.keyboard.press('Enter');
+  assert.equal(await shownText(page, 'cell-X-1-0'), '-0.5');
+});
+
+const inSight = (page, name) => page.locator(id(name)).evaluate((one) => {
+  const {top, bottom} = one.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+});
+
+for (const [width, height] of [[1280, 720], [320, 640]])
+  test(`what explains a number is in sight beside it: ${width} px`, async () => {
+    const page = await open(browser, server, '#/learn/three-tokens', {viewport: {width, height}});
+    const cell = page.locator(id('cell-out-2-1'));
+    await cell.focus();
+    await page.locator(id('derived')).first().waitFor();
+    assert.deepEqual([await inSight(page, 'derived'), await inSight(page, 'cell-out-2-1')], [true, true]);
+    // A focused cell is not hidden by it.
+    assert.ok(await cell.evaluate((one) => {
+      const {left, top, width: wide, height: high} = one.getBoundingClientRect();
+      return one.contains(document.elementFromPoint(left + wide / 2, top + high / 2));
+    }));
+    if (width > 960) return;
+    await page.locator(id('why-close')).click();
+    assert.equal(await page.locator(id('derived')).count(), 0);
+    assert.doesNotMatch(await addressOf(page), /sel=/);
+  });
 
 test('with reduced motion nothing is animated', async () => {
   const page = await open(browser, server, '#/learn/three-tokens?v=1&e=X.1.0:1', {reducedMotion: 'reduce'});

@@ -47,6 +47,18 @@ test('it opens from disk, asks for nothing, and can be edited and exported', asy
   assert.deepEqual(page.errors, []);
 });
 
+test('share gives what somebody who has the file can use, not where it lies here', async () => {
+  const page = await open(await lesson('shared.html', 'three-tokens', '--set', 'X[B]=1,1'));
+  await ready(page);
+  await page.locator(id('share')).click();
+  const status = `${id('share')} + [role=status]`;
+  await page.waitForFunction((one) => document.querySelector(one).textContent !== '', status);
+  const said = await page.locator(status).textContent();
+  const clip = /^copied/.test(said) ? await page.evaluate(() => navigator.clipboard.readText().catch(() => '')) : said;
+  assert.doesNotMatch(said + clip, /file:|\/tmp/);
+  assert.match(said, /the file/);
+});
+
 test('it opens in the state of the flags', async () => {
   const page = await open(await lesson('state.html', 'three-tokens', '--set', 'X[B]=1,1', '--mask', 'causal'));
   await ready(page);

@@ -191,7 +191,8 @@ export function setBaseline(): void {
   baseline.value = edits.peek();
 }
 export function show(change: {[K in keyof Shown]?: Shown[K] | undefined}): void {
-  const next = {...shown.peek(), ...change};
+  const now = shown.peek(), next = {...now, ...change};
+  if ((Object.keys(change) as (keyof Shown)[]).every((key) => now[key] === change[key])) return;
   for (const key of Object.keys(next) as (keyof Shown)[]) if (next[key] === undefined) delete (next as Record<string, unknown>)[key];
   shown.value = next as Shown;
 }

@@ -1,8 +1,8 @@
 import {effect} from '@preact/signals';
-import {useEffect} from 'preact/hooks';
+import {useLayoutEffect} from 'preact/hooks';
 
 import type {View} from '../answers';
-import {isEdited} from '../edits';
+import {type Edits, isEdited} from '../edits';
 import {pending} from '../everything';
 import {loadDoctor, loadPlane, loadSheet} from '../pages';
 import {caseName, compares, edits, history, outcome, page, redo, reset, undo} from '../store';
@@ -56,6 +56,15 @@ function Live({view}: {view: View}) {
   return <p class="visually-hidden" role="status" aria-live="polite" data-testid="live">{words}</p>;
 }
 
+// What is not as the title says.
+function changes({set, mask, hide, scale, emptyRow}: Edits): string {
+  const parts = [
+    set.length > 0 && 'numbers', mask !== undefined && (mask.startsWith('rows:') ? 'the mask' : `mask ${mask}`), hide.length > 0 && 'hidden keys',
+    scale !== undefined && `scale ${scale}`, emptyRow !== undefined && 'rows without a key',
+  ].filter(Boolean);
+  return parts.length > 0 ? ` · changed: ${parts.join(', ')}` : '';
+}
+
 function Top() {
   return (
     <header class="top">
@@ -67,7 +76,8 @@ function Top() {
 }
 
 export function App() {
-  useEffect(() => {
+  // With the first drawing, not after it: a key may come at once.
+  useLayoutEffect(() => {
     document.addEventListener('keydown', onKey);
     const stop = effect(outline);
     return () => {
@@ -88,7 +98,8 @@ export function App() {
       }}>Skip to the numbers</a>
       <Top />
       <main data-ready={String(pending.value === 0)} data-case={caseName.value}>
-        <h1>{page.value === 'sheet' ? 'A sheet of your own' : doc.question || doc.name}</h1>
+        <h1>{page.value === 'sheet' ? 'A sheet of your own' : doc.question || doc.name}
+          {page.value !== 'sheet' && <span class="changed" data-testid="title-changed">{changes(edits.value)}</span>}</h1>
         <p class="soft">{doc.title}</p>
         {doc.preamble.map((line) => <p class="soft" key={line}>{line}</p>)}
         <Toolbar view={view} canUndo={history.value.past.length > 0} canRedo={history.value.future.length > 0}
@@ -103,10 +114,10 @@ export function App() {
             <Rest view={view} />
           </div>
           <div class="beside">
+            <WhyPanel />
             <Changes view={view} />
             <Slider />
-            <WhyPanel />
-            <MaskPanel mask={view.mask} labels={view.labels} />
+            <MaskPanel mask={view.mask} labels={view.labels} hidden={edits.value.hide} />
             <ByHandPanel view={view} />
             <PlanePanel view={view} />
             <PredictPanel view={view} />

@@ -61,13 +61,17 @@ function step(by: string): void {
 function onKeyDown(event: KeyboardEvent): void {
   const cell = typing?.cell, by = event.shiftKey ? '1' : event.altKey ? '0.01' : '0.1';
   event.stopPropagation();
-  if (event.key === 'Enter') commit();
-  else if (event.key === 'Escape') refuse(close()!.cell, undefined);
-  else if (event.key === 'ArrowUp') step(by);
+  // The focus leaves while nothing has changed yet, as the browser lays the page out before it moves it; leaving commits.
+  if (event.key === 'Enter') {
+    cell?.focus();
+    commit();  // where it did not leave, as in a window that is not the one in front
+  } else if (event.key === 'Escape') {
+    refuse(close()!.cell, undefined);
+    cell?.focus();
+  } else if (event.key === 'ArrowUp') step(by);
   else if (event.key === 'ArrowDown') step(`-${by}`);
   else return;
   event.preventDefault();
-  if (typing === undefined) cell?.focus();
 }
 
 // False: it is no cell of an input.

@@ -54,7 +54,7 @@ function set(element: Element, name: string, value: string | undefined): void {
 interface Drawn {
   td: HTMLTableCellElement;
   number: Text;
-  was: HTMLElement | undefined;
+  was: {text: Text; arrow: HTMLElement} | undefined;
   cell: Cell;
 }
 
@@ -192,11 +192,15 @@ export class Grid {
 
   private drawWas(drawn: Drawn, hasWas: boolean): void {
     if (!hasWas && !drawn.was) return;
-    if (!drawn.was) drawn.td.append(' ', drawn.was = make('small', {class: 'was'}));
+    if (!drawn.was) {
+      const text = document.createTextNode(''), arrow = make('span', {'aria-hidden': 'true'}), small = make('small', {class: 'was'});
+      small.append(text, arrow);
+      drawn.td.append(' ', small);
+      drawn.was = {text, arrow};
+    }
     const {cell} = drawn, {compares} = this.options;
-    drawn.was.textContent = hasWas ? `${kWas[compares]} ${cell.was}` : '';
-    if (hasWas && compares === 'ghost')
-      drawn.was.append(make('span', {'aria-hidden': 'true'}, cell.direction === 1 ? ' ▲' : ' ▼'));
+    drawn.was.text.data = hasWas ? `${kWas[compares]} ${cell.was}` : '';
+    drawn.was.arrow.textContent = hasWas && compares === 'ghost' ? (cell.direction === 1 ? ' ▲' : ' ▼') : '';
   }
 
   // "weight, query B, key A, 0.3302, was 0.1978"

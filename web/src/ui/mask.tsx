@@ -1,4 +1,6 @@
 // Who may attend to whom: a button for every pair, for every key and for every query.
+import {useMemo} from 'preact/hooks';
+
 import type {View} from '../answers';
 import {maskId} from '../ids';
 import {choose, edits, hideKey, setPairs} from '../store';
@@ -53,7 +55,14 @@ export function MaskChoice({view}: {view: View}) {
   );
 }
 
-export function MaskPanel({mask, labels}: Pick<View, 'mask' | 'labels'>) {
+type Pairs = Pick<View, 'mask' | 'labels'> & {hidden: readonly number[]};
+
+// Hundreds of buttons, which most edits leave as they are.
+export function MaskPanel({mask, labels, hidden}: Pairs) {
+  return useMemo(() => <PairButtons mask={mask} labels={labels} hidden={hidden} />, [mask, labels, hidden]);
+}
+
+function PairButtons({mask, labels, hidden}: Pairs) {
   if (!mask || mask.rows.length > kMostPairs || (mask.rows[0]?.length ?? 0) > kMostPairs) return null;
   const {rows} = mask;
   const {q, k} = labels;
@@ -70,9 +79,9 @@ export function MaskPanel({mask, labels}: Pick<View, 'mask' | 'labels'>) {
           <thead><tr><td class="corner" />
             {rows[0]!.map((_, j) => (
               <th scope="col" key={j}>
-                <button type="button" data-testid={`mask-key-${j}`} aria-pressed={edits.value.hide.includes(j)}
+                <button type="button" data-testid={`mask-key-${j}`} aria-pressed={hidden.includes(j)}
                   aria-label={`hide key ${k[j] ?? j} from every query`}
-                  onClick={() => hideKey(j, !edits.value.hide.includes(j))}>{k[j] ?? j}</button>
+                  onClick={() => hideKey(j, !hidden.includes(j))}>{k[j] ?? j}</button>
               </th>))}
           </tr></thead>
           <tbody>

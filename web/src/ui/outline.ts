@@ -7,15 +7,23 @@ import {cellsById} from './grid';
 // What a screen reader adds to an outlined cell: ids of the words (why.tsx).
 export const kFromWords = 'is-from', kFeedsWords = 'is-fed';
 
-let marked: [HTMLElement, string][] = [];
+type Marks = Map<HTMLElement, Record<string, string>>;
 
-function mark(sel: string | undefined, attributes: Record<string, string>): void {
+let marked: Marks = new Map();
+
+function mark(marks: Marks, sel: string | undefined, attributes: Record<string, string>): void {
   const cell = cellsById.get(sel ?? '');
-  if (!cell) return;
-  for (const name of Object.keys(attributes)) {
-    cell.setAttribute(name, attributes[name]!);
-    marked.push([cell, name]);
-  }
+  if (cell) marks.set(cell, {...marks.get(cell), ...attributes});
+}
+
+// An edit mostly leaves the outlines as they are.
+function draw(marks: Marks): void {
+  for (const [cell, attributes] of marked)
+    for (const name of Object.keys(attributes)) if (marks.get(cell)?.[name] === undefined) cell.removeAttribute(name);
+  for (const [cell, attributes] of marks)
+    for (const name of Object.keys(attributes))
+      if (marked.get(cell)?.[name] !== attributes[name]) cell.setAttribute(name, attributes[name]!);
+  marked = marks;
 }
 
 // An effect of the selection and of what is shown.
@@ -23,11 +31,11 @@ export function outline(): void {
   const {sel, pin} = shown.value, now = origin.value, pinned = pin === undefined ? undefined : traced.value;
   void outcome.value;
   requestAnimationFrame(() => {
-    for (const [cell, name] of marked) cell.removeAttribute(name);
-    marked = [];
-    for (const id of now?.feeds ?? []) mark(id, {'data-feeds': '', 'aria-describedby': kFeedsWords});
-    for (const id of now?.from ?? []) mark(id, {'data-from': '', 'aria-describedby': kFromWords});
-    mark(idOfSel(sel ?? ''), {'data-selected': ''});
-    mark(idOfSel(pinned ?? ''), {'data-pinned': '', 'aria-selected': 'true'});
+    const marks: Marks = new Map();
+    for (const id of now?.feeds ?? []) mark(marks, id, {'data-feeds': '', 'aria-describedby': kFeedsWords});
+    for (const id of now?.from ?? []) mark(marks, id, {'data-from': '', 'aria-describedby': kFromWords});
+    mark(marks, idOfSel(sel ?? ''), {'data-selected': ''});
+    mark(marks, idOfSel(pinned ?? ''), {'data-pinned': '', 'aria-selected': 'true'});
+    draw(marks);
   });
 }

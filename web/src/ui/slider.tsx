@@ -10,19 +10,18 @@ const kSide = 20;
 
 interface Sliding {
   place: string;
-  from: string;     // the number when it was chosen: the middle
-  texts: string[];  // a number for each position
+  from: string;                     // the number when it was chosen: the middle
+  texts?: (string | undefined)[];  // a number for each position, made when the slider is first moved; undefined: there is none
 }
 
 // Stays while the same cell is chosen, however its number moves.
 let held: Sliding | undefined;
 
-function positions(from: string): string[] {
+function positions(from: string): (string | undefined)[] {
   const walk = (by: string) => {
-    const texts: string[] = [];
+    const texts: (string | undefined)[] = [];
     for (let n = 0, text: string | undefined = from; n < kSide; ++n) {
-      text = stepped(text, by);
-      if (text === undefined) break;
+      text = text === undefined ? undefined : stepped(text, by);
       texts.push(text);
     }
     return texts;
@@ -37,7 +36,7 @@ const sliding = computed<(Sliding & {now: string}) | undefined>(() => {
   const cell = id === undefined ? undefined : cellsById.get(id);
   const place = cell?.dataset['place'], now = place === undefined ? undefined : numberAt(id!);
   if (place === undefined || now === undefined) return undefined;
-  if (held?.place !== place || !held.texts.includes(now)) held = {place, from: now, texts: positions(now)};
+  if (held?.place !== place || !(held.texts?.includes(now) ?? held.from === now)) held = {place, from: now};
   return {...held, now};
 });
 
@@ -59,12 +58,12 @@ export function Slider() {
     <section class="panel" aria-labelledby="slider-title">
       <h2 id="slider-title">Slide {place}</h2>
       <label class="slide">
-        <input type="range" data-testid="slider" min={0} max={texts.length - 1} step={1} value={texts.indexOf(text)}
+        <input type="range" data-testid="slider" min={0} max={2 * kSide} step={1} value={texts?.indexOf(text) ?? kSide}
           aria-label={`slide ${place}`} aria-valuetext={text}
           onPointerDown={() => { isFirst = true; }}
           onKeyDown={() => { isFirst = true; }}
           onInput={(event) => {
-            const next = texts[event.currentTarget.valueAsNumber];
+            const next = (held!.texts ??= positions(held!.from))[event.currentTarget.valueAsNumber];
             if (next === undefined) return;
             (isFirst ? setNumber : slideNumber)(place, next);
             isFirst = false;

@@ -42,10 +42,11 @@ function onClick(event: MouseEvent): void {
   if (cell) pinCell(cell);
 }
 
-// Arrows move, typing edits an input's cell, Enter edits it or pins a computed one.
+// Arrows move, typing edits an input's cell, Enter edits it or pins a computed one. Of an input every letter is typing, so that none
+// of them is a command of the page: what is no number is said to be none.
 function onKeyDown(event: KeyboardEvent): void {
   const cell = cellOf(event);
-  if (!cell || event.ctrlKey || event.metaKey) return;
+  if (!cell || event.ctrlKey || event.metaKey || event.altKey) return;
   const grid = event.currentTarget as HTMLElement;
   const row = Number(cell.dataset['row']), column = Number(cell.dataset['column']);
   const by = kMoves[event.key];
@@ -54,7 +55,7 @@ function onKeyDown(event: KeyboardEvent): void {
   else if (event.key === 'Home') isDone = move(grid, row, 0);
   else if (event.key === 'Enter') isDone = beginEditing(cell) || pinCell(cell);
   else if (event.key === 'F2') isDone = beginEditing(cell);
-  else if (/^[-.\d]$/.test(event.key)) isDone = beginEditing(cell, event.key);
+  else if (/^\S$/u.test(event.key)) isDone = beginEditing(cell, event.key);
   if (!isDone && !by) return;
   event.preventDefault();
   event.stopPropagation();

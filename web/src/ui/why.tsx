@@ -6,7 +6,7 @@ import {useEffect} from 'preact/hooks';
 import type {Derived, Explained} from '../answers';
 import {larger} from '../everything';
 import {placeOfSel} from '../ids';
-import {askEngine, caseName, history, origin, outcome, pin, shown, traced, unpin} from '../store';
+import {askEngine, caseName, history, origin, outcome, pin, show, shown, traced, unpin} from '../store';
 import {Formula, wantMath} from './formula';
 import {placeWords} from './grid';
 import {kFeedsWords, kFromWords} from './outline';
@@ -89,11 +89,17 @@ function Pinned() {
   );
 }
 
+// Where it lies over the page, on narrow screens.
+function close(): void {
+  show({sel: undefined, pin: undefined});
+}
+
 export function WhyPanel() {
   const now = why.value, derived = now?.derived;
   useEffect(() => { if (now) wantMath(); }, [now === undefined]);
   return (
-    <section class="panel why" aria-labelledby="why-title">
+    <section class={now ? 'panel why open' : 'panel why'} aria-labelledby="why-title">
+      {now && <button type="button" class="close" data-testid="why-close" onClick={close}>close</button>}
       <h2 id="why-title">Why?</h2>
       <Pinned />
       {!now?.line && !derived && <p class="soft">{now && !larger.value ? 'What explains it is being fetched …' : 'Choose a computed number: how it is made stands here.'}</p>}
