@@ -222,6 +222,38 @@ test('what does not fit together is refused in the command\'s words', async () =
   assert.match((await code(page))[1], /scalefound|scale ?found 'half'; a number is needed/);
 });
 
+test('numbers whose axes are swapped are said to be; what is missing is named, and no more', async () => {
+  const page = await openDoctor();
+  for (const role of ['q', 'k', 'v']) await paste(page, '1 0\n0 1\n1 1', role);
+  await paste(page, '1 0 1\n0 1 1');
+  assert.equal(await page.locator(id('doctor-missing')).textContent(),
+      'Still missing: numbers of theirs: out, weights, scores or lse. Say above which is which.');
+  assert.equal(await page.locator(id('doctor-hint')).textContent(),
+      'pasted, 2×3, has the sizes of out, 3×2, in another order: two axes are swapped.');
+  await page.locator(id('remove-pasted q')).click();
+  await settled(page);
+  assert.match(await page.locator(id('doctor-missing')).textContent(), /^Still missing: q \(or a worked example\); and numbers of theirs/);
+  quiet(page);
+});
+
+test('the verdict says which mask it was made with, offers a causal one, and a probe in its place', async () => {
+  const page = await openDoctor();
+  for (const role of ['q', 'k', 'v']) await paste(page, '1 0\n0 1\n1 1', role);
+  await paste(page, '1 0\n.3302 .6698\n.7517 .7517', 'out');
+  const assumed = page.locator(id('doctor-assumed'));
+  assert.match(await assumed.textContent(), /^Judged without a mask/);
+  assert.equal((await verdict(page)).verdict, 'mistaken');
+  await page.locator(id('judge-causal')).click();
+  await settled(page);
+  assert.equal(await assumed.textContent(), 'Judged with a causal mask.');
+  assert.equal((await verdict(page)).verdict, 'right');
+  assert.doesNotMatch(await page.locator('.lines').textContent(), /glasshead|--/);
+  await page.locator(id('verdict-probe')).click();
+  await page.waitForSelector(id('probe-made'));
+  await choose(page, 'three-tokens-causal');
+  quiet(page);
+});
+
 test('files larger than a page reads: what to run instead', async () => {
   const page = await openDoctor();
   writeFileSync(join(folder, 'large.npy'), Buffer.alloc((8 << 20) + 1));

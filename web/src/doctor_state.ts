@@ -32,6 +32,7 @@ export interface Tensor {
   shape: string;
   type: string;
   role: string;
+  hint: string;  // what its shape says against that
   text: string;
   decimals: string;
 }
@@ -52,7 +53,7 @@ export interface JudgedTable {
 }
 
 export interface Verdict {
-  diagnosis: {verdict: 'right' | 'mistaken' | 'unexplained'; causes: {name: string}[]; blind: string[]};
+  diagnosis: {verdict: 'right' | 'mistaken' | 'unexplained'; causes: {name: string}[]; blind: string[]; probe?: string | null};
   lines: {label: string; text: string}[];
   tables: JudgedTable[];
   shape: Record<string, string>;
@@ -86,6 +87,14 @@ export const needs = signal<string[]>([]);  // files that a link names and can't
 const unknown = signal<DoctorLink['unknown']>([]);
 
 let nextId = 0;
+let running = 0;  // how much is being waited for: one thing may start another
+
+async function during(words: string, work: () => Promise<void>): Promise<void> {
+  ++running;
+  busy.value = words;
+  await work().finally(() => { if (--running === 0) busy.value = ''; });
+}
+
 const reading = new Lane(), judgement = new Lane(), probing = new Lane();
 
 export const keyOf = ({source_name, name}: Tensor) => (name === '' ? source_name : `${source_name}:${name}`);
@@ -119,7 +128,7 @@ function codeOf(found: Problem[]): string {
   return known.find((name) => found.some(({where}) => where === name)) ?? 'refused';
 }
 
-async function readAll(): Promise<void> {
+const readAll = (): Promise<void> => during('reading', async () => {
   const answer = await ask(reading, {call: 'sources', ...caseFields(), sources: sourcesOf()});
   if (answer === undefined) return;
   if (!answer.ok) {
@@ -134,7 +143,7 @@ async function readAll(): Promise<void> {
     return readAll();
   }
   return judge();
-}
+});
 
 function rolesNow(): Record<string, number> {
   const roles: Record<string, number> = {};
@@ -145,12 +154,16 @@ function rolesNow(): Record<string, number> {
   return roles;
 }
 
-export const hasEnough = computed(() => {
+// What a verdict still needs.
+export const missing = computed(() => {
   const roles = read.value.tensors.map(roleOf);
-  const has = (names: string[]) => names.every((name) => roles.includes(name));
   const isClaimed = roles.some((role) => kRoles.indexOf(role) >= kRoles.indexOf('out') && role !== 'd_out');
-  return isClaimed && (theCase.value !== '' || has(['q', 'k', 'v']));
+  return {inputs: theCase.value === '' ? ['q', 'k', 'v'].filter((name) => !roles.includes(name)) : [], claim: !isClaimed};
 });
+const hasEnough = computed(() => missing.value.inputs.length === 0 && !missing.value.claim);
+
+// Of tensors that keep the role that was guessed, or none.
+export const hints = computed(() => read.value.tensors.filter((tensor) => tensor.hint !== '' && roleOf(tensor) === tensor.role));
 
 const filled = (fields: Record<string, string>) =>
   Object.fromEntries(Object.entries(fields).filter(([, text]) => text.trim() !== '').map(([key, text]) => [key, text.trim()]));
@@ -163,22 +176,25 @@ function request(format: string): Request {
   return {call: 'diagnose', format, ...caseFields(), sources, roles: rolesNow(), ...beside, ...filled(judging.peek())};
 }
 
+let judged = 0;  // the last question counts, even where it needs no answer
+
 export async function judge(): Promise<void> {
   verdict.value = undefined;
   problems.value = [];
   code.value = '';
+  const mine = ++judged;
   if (!hasEnough.peek()) return;
-  busy.value = 'judging';
-  const answer = await ask(judgement, request('page'));
-  if (answer === undefined) return;
-  busy.value = '';
-  if (answer.ok) {
-    verdict.value = JSON.parse(answer.bytes) as Verdict;
-    probeShape.value = {...verdict.value.shape};
-  } else {
-    problems.value = answer.problems;
-    code.value = codeOf(answer.problems);
-  }
+  await during('judging', async () => {
+    const answer = await ask(judgement, request('page'));
+    if (mine !== judged) return;
+    if (answer?.ok) {
+      verdict.value = JSON.parse(answer.bytes) as Verdict;
+      probeShape.value = {...verdict.value.shape};
+    } else if (answer) {
+      problems.value = answer.problems;
+      code.value = codeOf(answer.problems);
+    }
+  });
 }
 
 // The command's bytes.
@@ -203,8 +219,7 @@ async function itemOf(file: File, sizeSoFar: number): Promise<Item> {
   }
 }
 
-export async function addFiles(files: readonly File[]): Promise<void> {
-  busy.value = 'reading';
+export const addFiles = (files: readonly File[]): Promise<void> => during('reading', async () => {
   let size = handed.peek().reduce((sum, item) => sum + item.size, 0);
   const added: Item[] = [];
   for (const file of files) {
@@ -216,16 +231,13 @@ export async function addFiles(files: readonly File[]): Promise<void> {
   items.value = [...items.value.filter(({name}) => !names.includes(name)), ...added];
   needs.value = needs.value.filter((name) => !names.includes(name));
   await readAll();
-  busy.value = '';
-}
+});
 
 export async function addText(text: string, role: string): Promise<void> {
   const name = pastedName(role);
   items.value = [...items.value.filter((item) => item.name !== name), {id: nextId++, name, size: text.length, text}];
   needs.value = needs.value.filter((needed) => needed !== name);
-  busy.value = 'reading';
   await readAll();
-  busy.value = '';
 }
 
 export async function remove(item: Item): Promise<void> {
@@ -234,7 +246,7 @@ export async function remove(item: Item): Promise<void> {
   await readAll();
 }
 
-export async function chooseCase(name: string): Promise<void> {
+export const chooseCase = (name: string): Promise<void> => during('reading', async () => {
   if (name !== '' && !name.startsWith('file:') && await fetchedCase(name) === undefined) {
     problems.value = [{where: name, what: 'cannot be fetched now; choose it again'}];
     code.value = 'refused';
@@ -243,7 +255,7 @@ export async function chooseCase(name: string): Promise<void> {
   theCase.value = name;
   chosen.value = {};
   await readAll();
-}
+});
 
 export async function chooseRole(tensor: Tensor, role: string): Promise<void> {
   const taken = read.peek().tensors.find((other) => other !== tensor && role !== '' && roleOf(other) === role);
@@ -261,17 +273,15 @@ export async function setJudging(key: string, text: string): Promise<void> {
   await judge();
 }
 
-export async function makeProbe(seed: string): Promise<void> {
+export const makeProbe = (seed: string): Promise<void> => during('making a probe', async () => {
   probe.value = undefined;
   probeProblems.value = [];
-  busy.value = 'making a probe';
   const beside = theCase.peek() === '' ? {options: filled(options.peek())} : caseFields();
   const answer = await probing.call({call: 'probe', shape: filled(probeShape.peek()), seed, ...beside});
-  busy.value = '';
   if (answer === undefined) return;
   if (answer.ok) probe.value = JSON.parse(answer.bytes) as Probe;
   else probeProblems.value = answer.problems;
-}
+});
 
 const pairs = (fields: Record<string, string>) => Object.entries(fields);
 
@@ -289,7 +299,7 @@ const link = computed<DoctorLink>(() => {
 export const keeping = computed(() => ({...kept(link.value), files: link.value.needs}));
 
 // A link's state in place of what was here.
-export async function openLink(fragment: string): Promise<void> {
+export const openLink = (fragment: string): Promise<void> => during('reading', async () => {
   const {link: read, wrong} = parseDoctor(fragment);
   const isFile = read.case.startsWith('file:');
   const isKnown = read.case === '' || (isFile ? [...read.texts.map(([name]) => name), ...read.needs].includes(read.case.slice('file:'.length))
@@ -305,11 +315,9 @@ export async function openLink(fragment: string): Promise<void> {
     unknown.value = read.unknown;
     probe.value = undefined;
     linkTrouble.value = wrong;
-    busy.value = 'reading';
   });
   await readAll();
-  busy.value = '';
-}
+});
 
 export async function clearAll(): Promise<void> {
   items.value = [];

@@ -2,10 +2,10 @@
 import './pages.css';
 
 import {effect, untracked, useSignal} from '@preact/signals';
-import {useEffect} from 'preact/hooks';
+import {useEffect, useLayoutEffect} from 'preact/hooks';
 
 import {
-  addFiles, addText, busy, chooseCase, chooseRole, clearAll, code, hasEnough, type Item, items, judging, keeping, keyOf, needs,
+  addFiles, addText, busy, chooseCase, chooseRole, clearAll, code, hints, type Item, items, judging, keeping, keyOf, missing, needs,
   openLink, options, problems, read, remove, roleOf, setJudging, setOption, theCase, type Tensor,
 } from '../doctor_state';
 import {kRoles} from '../doctor_address';
@@ -207,6 +207,22 @@ function Needs() {
   );
 }
 
+// What there is not yet, and what was given but has no use as it is.
+function Missing() {
+  if (items.value.length === 0 || busy.value !== '') return null;
+  const {inputs, claim} = missing.value;
+  const parts = [
+    ...(inputs.length > 0 ? [`${inputs.join(', ')} (or a worked example)`] : []),
+    ...(claim ? ['numbers of theirs: out, weights, scores or lse'] : []),
+  ];
+  return (
+    <>
+      {parts.length > 0 && <p data-testid="doctor-missing">Still missing: {parts.join('; and ')}. Say above which is which.</p>}
+      {hints.value.map((tensor) => <p key={keyOf(tensor)} data-testid="doctor-hint"><b>{nameOf(tensor)}</b>, {tensor.shape}, {tensor.hint}.</p>)}
+    </>
+  );
+}
+
 // What a link can carry of this, and what it can't.
 function Keep() {
   const {address, files, tooLong} = keeping.value, isAll = files.length + tooLong.length === 0;
@@ -224,7 +240,7 @@ function Keep() {
 
 // The address follows what is given, and a link's state comes in place of it.
 function useAddress(): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stopReading = effect(() => {
       const {fragment} = doctorLink.value;
       if (fragment.includes('?')) void untracked(() => openLink(fragment));
@@ -254,9 +270,7 @@ export default function Doctor() {
           <Given />
           <Troubles />
           {busy.value !== '' && <p role="status" data-testid="doctor-busy">{busy.value} …</p>}
-          {!hasEnough.value && items.value.length > 0 && busy.value === '' && (
-            <p data-testid="doctor-missing">Still missing: {theCase.value === '' ? 'q, k and v (or a worked example), and' : ''} numbers
-              of theirs: out, weights, scores or lse. Say above which is which.</p>)}
+          <Missing />
           <VerdictPanel />
           <Keep />
         </div>

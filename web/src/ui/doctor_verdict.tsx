@@ -1,7 +1,7 @@
 // The verdict, in the command's words, and the wrong numbers in their place.
 import {useSignal} from '@preact/signals';
 
-import {exportedVerdict, type JudgedTable, verdict} from '../doctor_state';
+import {busy, exportedVerdict, type JudgedTable, makeProbe, options, read, roleOf, setOption, theCase, type Verdict, verdict} from '../doctor_state';
 import {save} from './saving';
 
 function Judged({table}: {table: JudgedTable}) {
@@ -29,6 +29,31 @@ function Judged({table}: {table: JudgedTable}) {
   );
 }
 
+const kCausal: Record<string, string> = {
+  yes: 'a causal mask', start: 'a causal mask, corner top left', end: 'a causal mask, corner bottom right',
+};
+
+// Which pairs were taken to be allowed: a verdict is no better than that.
+function Assumed({now}: {now: Verdict}) {
+  const {causal = '', window = '', key_lengths: keys = '', prefix = ''} = options.value;
+  const name = theCase.value.replace(/^file:/, '');
+  if (name !== '') return <p data-testid="doctor-assumed">Judged with the mask of {name}.</p>;
+  const parts = [
+    kCausal[causal], window.trim() && `the window ${window.trim()}`, keys.trim() && `the keys that count, ${keys.trim()}`,
+    prefix.trim() && `the prefix ${prefix.trim()}`, read.value.tensors.some((tensor) => roleOf(tensor) === 'mask') && 'the mask that was given',
+  ].filter(Boolean);
+  if (parts.length > 0) return <p data-testid="doctor-assumed">Judged with {parts.join(' and ')}.</p>;
+  const next = now.shape['q_len'] === now.shape['kv_len'] ? 'yes' : 'end';
+  return (
+    <p data-testid="doctor-assumed">Judged without a mask: every query may attend to every key.{' '}
+      <button type="button" data-testid="judge-causal" onClick={() => void setOption('causal', next)}>judge with {kCausal[next]}</button></p>
+  );
+}
+
+function probeAndShow(): void {
+  void makeProbe('1').then(() => document.getElementById('probe-title')?.scrollIntoView({block: 'nearest'}));
+}
+
 const kWords = {right: 'Right', mistaken: 'Wrong, and the mistake is known', unexplained: 'Wrong'};
 
 export function VerdictPanel() {
@@ -45,6 +70,7 @@ export function VerdictPanel() {
     <section class={`panel verdict ${diagnosis.verdict}`} aria-labelledby="verdict-title" aria-live="polite">
       <h2 id="verdict-title" data-testid="doctor-verdict" data-verdict={diagnosis.verdict}
         data-causes={diagnosis.causes.map(({name}) => name).join(' ')}>{kWords[diagnosis.verdict]}</h2>
+      <Assumed now={now} />
       <dl class="lines">
         {lines.map(({label, text}, n) => (
           <div key={n} data-testid={label === 'cause' ? 'doctor-cause' : 'doctor-line'} data-label={label}>
@@ -54,6 +80,7 @@ export function VerdictPanel() {
       <div class="tables">{tables.map((table) => <Judged key={table.claim} table={table} />)}</div>
       {command !== '' && <p>On the command line: <code data-testid="doctor-command">{command}</code></p>}
       <p class="buttons">
+        {diagnosis.probe && <button type="button" data-testid="verdict-probe" disabled={busy.value !== ''} onClick={probeAndShow}>make a probe</button>}
         <button type="button" data-testid="export-json" onClick={() => void write('json', 'diagnosis.json', 'application/json')}>save as JSON</button>
         <button type="button" data-testid="export-text" onClick={() => void write('text', 'diagnosis.txt', 'text/plain')}>save as text</button>
       </p>
