@@ -22,13 +22,19 @@ bool ends_with(const std::string& text, std::string_view end) {
 }
 
 // By --format, else by the file's ending, else `otherwise`.
-std::string format_of(const WorksheetArgs& args, const std::string& file,
+std::string format_of(const WorksheetArgs& args, const char* flag, const std::string& file,
                       const std::string& otherwise) {
   if (!args.format.empty()) return args.format;
   if (ends_with(file, ".md")) return "md";
   if (ends_with(file, ".tex")) return "latex";
   if (ends_with(file, ".html")) return "html";
   if (ends_with(file, ".json")) return "json";
+  if (ends_with(file, ".txt")) return "text";
+  const std::size_t name = file.rfind('/') + 1, dot = file.rfind('.');
+  if (dot != std::string::npos && dot > name)
+    throw OptionError("worksheet", {{flag, file + ": nothing is known about " + file.substr(dot) +
+                                               "; .txt, .md, .tex, .html and .json are written, "
+                                               "or give --format"}});
   return otherwise;
 }
 
@@ -45,16 +51,15 @@ std::string page(const doctor::Worksheet& sheet, bool is_key, const std::string&
 
 int run(const WorksheetArgs& args) {
   std::vector<Problem> problems;
+  const std::string format = format_of(args, "-o", args.out, "text");
+  const std::string key_format = format_of(args, "--key", args.key, format);
   const std::optional<doctor::Worksheet> sheet = doctor::make_worksheet(args.options, problems);
   if (!sheet) throw OptionError("worksheet", std::move(problems));
-  const std::string format = format_of(args, args.out, "text");
   write_for("worksheet", "-o",
             [&] { write_result(args.out, page(*sheet, false, format, args.standalone)); });
   if (args.has_key)
-    write_for("worksheet", "--key", [&] {
-      write_result(args.key,
-                   page(*sheet, true, format_of(args, args.key, format), args.standalone));
-    });
+    write_for("worksheet", "--key",
+              [&] { write_result(args.key, page(*sheet, true, key_format, args.standalone)); });
   return 0;
 }
 

@@ -101,7 +101,8 @@ std::optional<Worksheet> make_worksheet(const WorksheetOptions& options,
     StepList& plain = steps[candidate.d_k];
     if (plain.empty()) plain = wire::case_steps(candidate.exercise);
     candidate.steps = plain;
-    if (!has_friendly_weights(candidate, options)) continue;
+    if (!has_friendly_weights(candidate, options) || !has_varied_weights(candidate, options))
+      continue;
     const index_t multiple = options.has_fractions
                                  ? common_denominator(run_steps(paper_steps(candidate.exercise),
                                                                 candidate.exercise.inputs))

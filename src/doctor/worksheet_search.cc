@@ -143,12 +143,32 @@ bool are_scores_small(const TraceTensor& scores, bool has_fractions) {
   });
 }
 
-// No two tokens are alike: a row worked out twice teaches nothing.
-bool are_rows_distinct(const TraceTensor& t) {
-  for (std::size_t a = 0; a < rows_of(t); ++a)
+// No two rows are alike in every head, printed to so many decimals: a row worked out twice teaches
+// nothing.
+bool are_rows_distinct(const TraceTensor& t, int decimals) {
+  const auto are_close = [&](double x, double y) {
+    return std::fabs(x - y) * unit_scale(decimals) < 0.5;
+  };
+  const auto length = static_cast<std::size_t>(t.shape[t.shape.size() - 2]);
+  const auto are_alike = [&](std::size_t a, std::size_t b) {
+    for (std::size_t head = 0; head < rows_of(t); head += length)
+      if (!std::equal(row_of(t, head + a).begin(), row_of(t, head + a).end(),
+                      row_of(t, head + b).begin(), are_close))
+        return false;
+    return true;
+  };
+  for (std::size_t a = 0; a < length; ++a)
     for (std::size_t b = 0; b < a; ++b)
-      if (std::equal(row_of(t, a).begin(), row_of(t, a).end(), row_of(t, b).begin())) return false;
+      if (are_alike(a, b)) return false;
   return true;
+}
+
+// No value is 0 throughout: its key's weight would not matter.
+bool has_zero_row(const TraceTensor& t) {
+  for (std::size_t row = 0; row < rows_of(t); ++row)
+    if (std::all_of(row_of(t, row).begin(), row_of(t, row).end(), [](double x) { return x == 0; }))
+      return true;
+  return false;
 }
 
 // Every column of the values has different numbers in it, and no two columns are the same.
@@ -288,7 +308,7 @@ std::optional<Draft> draw_scores(const WorksheetOptions& options, std::uint64_t 
                 {"W_V", draw.matrix({d_model, 2}, 0, 0)}};
   }
   if (options.level == 3 && !options.has_fractions &&
-      (!are_rows_distinct(c.inputs.front().second) || !choose_heads(c, options, draw, tries)))
+      (!are_rows_distinct(c.inputs.front().second, 0) || !choose_heads(c, options, draw, tries)))
     return std::nullopt;
   if (options.level == 2) attention.options.mask = Mask::causal() & Mask::key_lengths({n - 1});
   candidate.result = "out";
@@ -325,7 +345,7 @@ index_t common_denominator(const Trace& trace) {
 
 bool has_friendly_weights(const Draft& candidate, const WorksheetOptions& options) {
   const Trace exact = run_steps(candidate.paper, candidate.exercise.inputs);
-  if (!are_rows_distinct(candidate.exercise.inputs.front().second)) return false;
+  if (!are_rows_distinct(candidate.exercise.inputs.front().second, 0)) return false;
   if (!are_scores_small(exact.at("scores"), options.has_fractions)) return false;
   if (options.has_fractions) return common_denominator(exact) <= kLargestMultiple;
   const TraceTensor& weights = exact.at("weights");
@@ -334,10 +354,17 @@ bool has_friendly_weights(const Draft& candidate, const WorksheetOptions& option
   return works_by_hand(candidate, exact, options, {"scaled", "exp", "row_sum", "weights"});
 }
 
-bool has_friendly_result(const Draft& candidate, const WorksheetOptions& options) {
-  if (options.has_fractions)  // whole numbers, by the choice of the values
-    return has_varied_columns(input(candidate.exercise, "v"));
+bool has_varied_weights(const Draft& candidate, const WorksheetOptions& options) {
   const Trace exact = run_steps(candidate.paper, candidate.exercise.inputs);
+  return are_rows_distinct(exact.at("weights"), options.decimals);
+}
+
+bool has_friendly_result(const Draft& candidate, const WorksheetOptions& options) {
+  const Trace exact = run_steps(candidate.paper, candidate.exercise.inputs);
+  const TraceTensor& v = options.has_fractions ? input(candidate.exercise, "v") : exact.at("v");
+  // Of a single column one key's value may be 0.
+  if (!has_varied_columns(v) || (v.shape.back() > 1 && has_zero_row(v))) return false;
+  if (options.has_fractions) return true;  // whole numbers, by the choice of the values
   return works_by_hand(candidate, exact, options, {"out", "concat", "projected"});
 }
 

@@ -40,6 +40,8 @@ void draw_values(Draft& candidate, const WorksheetOptions& options, std::uint64_
                  std::uint64_t value_attempt, index_t multiple);
 
 bool has_friendly_weights(const Draft& candidate, const WorksheetOptions& options);
+// Not asked of each head: one that gives two tokens the same weights is friendly beside another.
+bool has_varied_weights(const Draft& candidate, const WorksheetOptions& options);
 bool has_friendly_result(const Draft& candidate, const WorksheetOptions& options);
 // The smallest number that the sums of 2^s of all rows divide.
 index_t common_denominator(const Trace& trace);

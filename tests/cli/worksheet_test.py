@@ -11,6 +11,12 @@ class Seeds(Case):
         self.assertIn("18446744073709551615",
                       self.run_command("worksheet", "--seed", "18446744073709551615").out)
 
+    def test_a_file_of_an_ending_that_is_not_written_is_refused(self):
+        for flags in (("-o", "sheet.pdf"), ("-o", "sheet.md", "--key", "key.docx")):
+            self.assertIn(f"{flags[-1]}: nothing is known about .{flags[-1].split('.')[1]}; .txt, .md, .tex, .html and "
+                          ".json are written, or give --format",
+                          self.refused("worksheet", "--seed", "1", *flags))
+
 
 if __name__ == "__main__":
     main()

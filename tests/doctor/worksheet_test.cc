@@ -55,6 +55,34 @@ void expect_mistakes_show(const Worksheet& sheet, std::uint64_t seed) {
   }
 }
 
+// Whether two rows print the same in every head, to 2 decimals.
+bool has_rows_alike(const TraceTensor& t) {
+  const index_t columns = t.shape.back(), length = t.shape[t.shape.size() - 2];
+  const auto count = static_cast<index_t>(t.values.size()) / columns;
+  for (index_t a = 0; a < length; ++a)
+    for (index_t b = 0; b < a; ++b) {
+      double apart = 0;
+      for (index_t head = 0; head < count; head += length)
+        for (index_t j = 0; j < columns; ++j)
+          apart = std::max(apart,
+                           std::fabs(t.values[static_cast<std::size_t>((head + a) * columns + j)] -
+                                     t.values[static_cast<std::size_t>((head + b) * columns + j)]));
+      if (apart < .005) return true;
+    }
+  return false;
+}
+
+// A column of values that is the same throughout, as 0 is, makes weights of no matter.
+bool has_constant_column(const TraceTensor& v) {
+  const auto columns = static_cast<std::size_t>(v.shape.back());
+  for (std::size_t j = 0; j < columns; ++j) {
+    std::set<double> column;
+    for (std::size_t n = j; n < v.values.size(); n += columns) column.insert(v.values[n]);
+    if (column.size() == 1) return true;
+  }
+  return false;
+}
+
 class FriendlyNumbers : public ::testing::TestWithParam<int> {};
 
 TEST_P(FriendlyNumbers, keep_their_promises_and_let_every_mistake_show) {
@@ -68,6 +96,8 @@ TEST_P(FriendlyNumbers, keep_their_promises_and_let_every_mistake_show) {
         EXPECT_EQ(x, std::floor(x));
       }
     for (const double s : sheet.trace.at("scores").values) EXPECT_LE(std::fabs(s), 12);
+    EXPECT_FALSE(has_rows_alike(sheet.trace.at("weights"))) << "seed " << seed;
+    EXPECT_FALSE(has_constant_column(sheet.trace.at("v"))) << "seed " << seed;
     const Trace hand = wire::run_by_hand(sheet.exercise, {2, false}).rounded;
     for (const char* tap : {"weights", "out", "projected"}) {
       const TraceTensor* exact = sheet.trace.find(tap);
@@ -96,6 +126,11 @@ TEST(Worksheet, without_calculator_has_whole_answers_and_powers_of_two) {
         }
       for (const double x : sheet.trace.at(sheet.result).values)
         EXPECT_NEAR(x, std::round(x), 1e-9) << "level " << level << ", seed " << seed;
+      EXPECT_FALSE(has_rows_alike(sheet.trace.at("weights")))
+          << "level " << level << ", seed " << seed;
+      for (const auto& [tap, tensor] : sheet.exercise.inputs)
+        EXPECT_FALSE(tap == "v" && has_constant_column(tensor))
+            << "level " << level << ", seed " << seed;
     }
 }
 
