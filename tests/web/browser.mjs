@@ -94,8 +94,11 @@ export async function open(browser, server, fragment = '', options = {}) {
   return page;
 }
 
-// What page.url() says may be of a moment ago: the browser learns of a page's own changes of its address later.
-export const addressOf = (page) => page.evaluate(() => location.href);
+// The page writes its address after the frame that shows a change. What page.url() says may be of a moment ago: the
+// browser learns of a page's own changes later.
+export const addressOf = (page) => page.evaluate(() => new Promise((done) => {
+  requestAnimationFrame(() => { setTimeout(() => { done(location.href); }); });
+}));
 export const exact = (page, name) => page.locator(id(name)).getAttribute('data-exact');
 export const shownText = (page, name) => page.locator(id(name)).getAttribute('data-text');
 export const texts = (page, names) => Promise.all(names.map((name) => shownText(page, name)));

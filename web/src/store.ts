@@ -313,9 +313,12 @@ export async function fetchCaseOf(fragment: string): Promise<void> {
   if (await fetchedCase(caseOf(fragment)) === undefined) await fetchedCase(firstCase);
 }
 
+let isUnkept = false;  // the state is not yet in the address
+
 // Opens an address, its case first; where several are on their way, the last.
 let heading = 0;
 async function arrive(fragment: string): Promise<void> {
+  isUnkept = false;  // what was here is left behind
   const mine = ++heading;
   if (caseText(caseOf(fragment)) === undefined) {
     pending.value++;
@@ -327,6 +330,7 @@ async function arrive(fragment: string): Promise<void> {
 
 // A link within the page.
 export function go(fragment: string): void {
+  keepNow();
   write(fragment, 'pushState');
   void arrive(fragment);
 }
@@ -341,12 +345,27 @@ async function keep(fragment: string, isPacked: boolean): Promise<void> {
 
 const kMostPlain = 40;  // edits
 
+// Writing an address takes longer than an edit's arithmetic, so it waits until the edit is on the screen.
+export function keepNow(): void {
+  if (!isUnkept) return;
+  isUnkept = false;
+  if (page.peek() !== 'doctor') void keep(address.peek(), edits.peek().set.length > kMostPlain);
+}
+function keepSoon(): void {
+  if (isUnkept) return;
+  isUnkept = true;
+  if (document.hidden) setTimeout(keepNow);
+  else requestAnimationFrame(() => { setTimeout(keepNow); });
+}
+
 export async function start(loaded: Engine, fragment: string): Promise<void> {
   engine = loaded;
   await open(fragment);
   effect(() => {
-    if (page.value !== 'doctor') void keep(address.value, edits.value.set.length > kMostPlain);
+    void [page.value, caseName.value, edits.value, shown.value, unknown.value];
+    keepSoon();
   });
+  window.addEventListener('pagehide', keepNow);
   window.addEventListener('hashchange', () => {
     if (page.peek() === 'doctor' || location.hash !== address.peek()) void arrive(location.hash);
   });

@@ -63,7 +63,7 @@ function onKeyDown(event: KeyboardEvent): void {
   event.stopPropagation();
   // The focus leaves while nothing has changed yet, as the browser lays the page out before it moves it; leaving commits.
   if (event.key === 'Enter') {
-    cell?.focus();
+    cell?.focus({preventScroll: true});
     commit();  // where it did not leave, as in a window that is not the one in front
   } else if (event.key === 'Escape') {
     refuse(close()!.cell, undefined);

@@ -2,7 +2,7 @@
 import {useSignal} from '@preact/signals';
 
 import {loadCopies, loadExports} from '../pages';
-import {address} from '../store';
+import {address, keepNow} from '../store';
 import {Opened} from './pages';
 
 // False: it may not be written to, as in a frame.
@@ -20,6 +20,7 @@ const isWeb = /^https?:$/.test(location.protocol);
 // A page on the web is a link. Of a page that is a file the path on this machine is nobody else's: its name goes along with the file,
 // and in a frame, which has none, the state alone does.
 async function share(): Promise<string> {
+  keepNow();
   if (isWeb) return await copied(location.href) ? 'link copied' : 'the link is in the address bar';
   const file = location.protocol === 'file:' ? decodeURIComponent(location.pathname.replace(/^.*\//, '')) : '';
   const text = file + address.peek();
