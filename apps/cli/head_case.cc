@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/fail.h"
+#include "glasshead/error.h"
 #include "model/block.h"
 #include "model/model_impl.h"
 
@@ -58,7 +58,7 @@ NamedTensors look(const Model& model, const HeadPlace& place, const HeadTexts& t
 const FileTensor& tensor_at(const NamedTensors& all, const std::string& name) {
   for (const auto& [found, tensor] : all)
     if (found == name) return tensor;
-  fail(ErrorKind::format, "trace", name, "was not computed");
+  throw OptionError("trace", {{name, "was not computed"}});
 }
 
 // Rows [begin, end) of matrix `matrix` of a tensor [matrices, rows, size], or of a matrix.

@@ -3,17 +3,15 @@
 #include <cmath>
 #include <limits>
 
-#include "base/math.h"
 #include "cli/head_case.h"
-#include "core/scale.h"
-#include "kernels/arithmetic.h"
 
 namespace glasshead::cli {
 namespace {
 
 constexpr double kU = std::numeric_limits<float>::epsilon() / 2;
 constexpr double kSmallest = std::numeric_limits<float>::denorm_min();
-constexpr double kSecondOrder = 1.01;  // products of two errors
+constexpr double kBlock = 128, kChunk = 1024;  // keys: docs/same-bits.md
+constexpr double kSecondOrder = 1.01;          // products of two errors
 
 using Row = std::vector<double>;
 
@@ -38,10 +36,10 @@ class Bound {
         weights_(at(trace, "weights")),
         max_(at(trace, "row_max")[0]),
         options_(options),
-        scale_(scale_of(options, static_cast<index_t>(q_.size()))) {
+        scale_(options.scale.value_or(1 / std::sqrt(static_cast<double>(q_.size())))) {
     const auto keys = static_cast<double>(weights_.size());
     const double chunks = std::ceil(keys / kChunk);
-    rises_ = std::ceil(std::min<double>(keys, kChunk) / kBlock) - 1 +
+    rises_ = std::ceil(std::min(keys, kChunk) / kBlock) - 1 +
              (chunks > 1 ? std::ceil(std::log2(chunks)) : 0);
   }
 
@@ -56,11 +54,11 @@ class Bound {
       if (weights_[j] == 0) continue;
       found[j] =
           kSecondOrder * (of_score(j) + kU * (max_ - scores_[j]) + (1.9 + 3.9 * rises_) * kU);
-      total += weights_[j] * math::exp(found[j]);
+      total += weights_[j] * std::exp(found[j]);
     }
-    const double tau = math::log(std::max(1.0, total));
+    const double tau = std::log(std::max(1.0, total));
     for (std::size_t j = 0; j < found.size(); ++j)
-      if (weights_[j] != 0) found[j] = math::exp(found[j] + tau) - 1;
+      if (weights_[j] != 0) found[j] = std::exp(found[j] + tau) - 1;
     return found;
   }
 

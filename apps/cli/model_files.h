@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/fail.h"
+#include "glasshead/error.h"
 #include "glasshead/model.h"
 #include "glasshead/tokenizer.h"
 
@@ -16,7 +16,9 @@ auto in_name_of(const char* command, const Work& work) {
   try {
     return work();
   } catch (const Error& error) {
-    fail(error.kind(), command, error.problems());
+    if (error.kind() == ErrorKind::io) throw IoError(command, error.problems());
+    if (error.kind() == ErrorKind::format) throw FormatError(command, error.problems());
+    throw OptionError(command, error.problems());
   }
 }
 
