@@ -70,8 +70,8 @@ void arrange_given(wire::Section& given, const ModelHead& head,
 
 std::string error_words(const HeadComparison& found) {
   return fmt::format(
-      "the model computed this head in f32: its weights differ from these by at most {}, its out "
-      "by at most {}",
+      "the model computed this head in f32: its weights differ from these by about {}, its out "
+      "by about {}",
       wire::print_number(found.weights, 1, true), wire::print_number(found.out, 1, true));
 }
 

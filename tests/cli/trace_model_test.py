@@ -127,7 +127,7 @@ class Heads(Case):
         for line in ("llama · decoder.1.self, head 4, query 11 · ",
                      "head 4 of 6, reads key/value head 2 of 3, as heads 4 to 5 do · query 11: 31",
                      "rows ✓", "fused path agrees ✓", "the model's own run agrees ✓", "q before its position",
-                     "the model computed this head in f32: its weights differ from these by at most"):
+                     "the model computed this head in f32: its weights differ from these by about"):
             self.assertIn(line, text)
         self.assertEqual(text, self.run_command(*args, "--query", "-1").out)
         self.assertEqual(text, self.run_command(*args, "--query", "11").out)
