@@ -9,7 +9,16 @@ const edits = fc.uniqueArray(fc.tuple(fc.constantFrom('X', 'W_Q', 'block.0.ff_W_
                              {minLength: 1, maxLength: 120, selector: ([name, i, j]) => `${name} ${i} ${j}`})
     .map((all) => all.map(([name, i, j, x]) => [`${name}.${i}.${j}`, JSON.stringify(x)] as const));
 
-test('what is packed comes back as it was, the rest of the address untouched', async () => {
+// Node 18 has no such format; browsers do, and tests/web/links.test.mjs packs in one.
+const hasFormat = (() => {
+  try {
+    return new CompressionStream('deflate-raw') !== undefined;
+  } catch {
+    return false;
+  }
+})();
+
+test.skipIf(!hasFormat)('what is packed comes back as it was, the rest of the address untouched', async () => {
   await fc.assert(fc.asyncProperty(edits, async (set) => {
     const plain = format({page: 'learn', name: 'three-tokens', edits: {set, hide: [1], mask: 'causal'}, shown: {step: 2, pin: 'out.0.1,weights.0.0'}, unknown: [['later', 'a+b c']]});
     const short = await packed(plain);
@@ -32,7 +41,7 @@ test('what can\'t be unpacked is left to be named, whatever it is', async () => 
   }), {numRuns: 300});
 });
 
-test('a small link does not become a large one', async () => {
+test.skipIf(!hasFormat)('a small link does not become a large one', async () => {
   const bytes = new Uint8Array(8 << 20);
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('deflate-raw'));
   const text = Buffer.from(await new Response(stream).arrayBuffer()).toString('base64url');
