@@ -132,7 +132,8 @@ std::string other_causes(const Diagnosis& d) {
                            " tolerances of all numbers: not ruled out, but not the best");
   }
   if (kinds.size() > kMostKinds)
-    text += line("or", std::to_string(kinds.size() - kMostKinds) + " more, all of them in the JSON");
+    text +=
+        line("or", std::to_string(kinds.size() - kMostKinds) + " more, all of them in the JSON");
   return text;
 }
 
