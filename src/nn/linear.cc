@@ -165,6 +165,29 @@ bool put_in_place(const float* x, index_t in, float* placed) {
   return others == 0;
 }
 
+// What is known of x before a weight is read.
+struct Prepared {
+  Scratch<float> sums;     // Call::x_sums
+  Scratch<float> placed;   // one row as takes_x_in_place wants it
+  bool is_placed = false;  // it is there, and nothing was rounded
+};
+
+// In tasks, for their floating-point environment.
+Prepared prepare(const View<const float, 2>& x, bool has_places, const Pool& pool) {
+  const index_t rows = x.shape[0], in = x.shape[1], sixteens = in / 16, pairs = in / 32;
+  Prepared made;
+  made.sums = Scratch<float>(rows * (sixteens + pairs));
+  if (has_places && rows == 1) made.placed = Scratch<float>(in);
+  pool.run((rows + kRowBlock - 1) / kRowBlock, [&](index_t item, int) {
+    for (index_t r = item * kRowBlock; r < std::min(rows, (item + 1) * kRowBlock); ++r)
+      sum_runs(x.data + r * x.strides[0], in, made.sums.data() + r * sixteens,
+               made.sums.data() + rows * sixteens + r * pairs);
+    if (made.placed.data() != nullptr)
+      made.is_placed = put_in_place(x.data, in, made.placed.data());
+  });
+  return made;
+}
+
 // The view itself where its rows are dense, else a copy in `copy`.
 View<const float, 2> dense(const View<const float, 2>& x, Scratch<float>& copy) {
   if (x.strides[1] == 1 || x.shape[1] == 1) return x;
@@ -172,6 +195,21 @@ View<const float, 2> dense(const View<const float, 2>& x, Scratch<float>& copy) 
   for (index_t r = 0; r < x.shape[0]; ++r)
     for (index_t e = 0; e < x.shape[1]; ++e) copy.data()[r * x.shape[1] + e] = x(r, e);
   return {copy.data(), x.shape};
+}
+
+// Work items are groups times rows.
+template <class Packed>
+void apply_tiles(const Call& call, const Packed& packed, const Pool& pool) {
+  const index_t rows = call.x.shape[0];
+  const index_t blocks = (rows + kRowBlock - 1) / kRowBlock;
+  const index_t items = blocks * packed.groups;
+  const index_t workers = std::min<index_t>(pool.workers(), items);
+  Scratch<float> scratch(workers * kRoom);
+  pool.run(items, [&](index_t item, int worker) {
+    const index_t first_row = item / packed.groups * kRowBlock, number = item % packed.groups;
+    apply_tile(call, packed.group(number), number, first_row, std::min(kRowBlock, rows - first_row),
+               scratch.data() + worker * kRoom);
+  });
 }
 
 }  // namespace
@@ -237,43 +275,31 @@ void Linear::apply(const View<const float, 2>& x, const View<float, 2>& y,
     y_copy = Scratch<float>(rows * out());
     y_rows = {y_copy.data(), y.shape};
   }
-  const bool has_offsets = packed.any([](const Part& p) { return has_offset(p.form); });
-  const index_t sixteens = packed.in / 16, pairs = packed.in / 32;
-  Scratch<float> sums(has_offsets ? rows * (sixteens + pairs) : 0);
-  if (has_offsets)
-    impl.pool.run((rows + kRowBlock - 1) / kRowBlock, [&](index_t item, int) {
-      for (index_t r = item * kRowBlock; r < std::min(rows, (item + 1) * kRowBlock); ++r)
-        sum_runs(x_rows.data + r * x_rows.strides[0], packed.in, sums.data() + r * sixteens,
-                 sums.data() + rows * sixteens + r * pairs);
-    });
-  const Call call{x_rows, sums.data(), y_rows, impl.kernels.linear, packed.in, packed.bias.data()};
-  // One row: weights are read once, as they are stored.
-  bool is_row = rows == 1 && !packed.any([](const Part& p) { return !p.is_plain; });
+  // Forms whose x is placed have offsets, too.
   const bool has_places = packed.any([](const Part& p) { return takes_x_in_place(p.form); });
-  Scratch<float> placed(is_row && has_places ? packed.in : 0);
-  if (is_row && has_places) is_row = put_in_place(x_rows.data, packed.in, placed.data());
+  Prepared prepared;
+  if (packed.any([](const Part& p) { return has_offset(p.form); }))
+    prepared = prepare(x_rows, has_places, impl.pool);
+  const Call call{x_rows,    prepared.sums.data(), y_rows, impl.kernels.linear,
+                  packed.in, packed.bias.data()};
+  // One row: weights are read once, as they are stored.
+  const bool is_row = rows == 1 && (prepared.is_placed || !has_places) &&
+                      !packed.any([](const Part& p) { return !p.is_plain; });
   if (is_row) {
     impl.pool.run(packed.groups, [&](index_t number, int) {
       const Group group = packed.group(number);
-      call.kernels.row({.form = group.part->form,
-                        .weights = group.weights,
-                        .in = call.in,
-                        .x = takes_x_in_place(group.part->form) ? placed.data() : x_rows.data,
-                        .x_sums = call.run_sums(group.part->form).first,
-                        .bias = call.bias + number * kGroup,
-                        .count = group.count,
-                        .y = y_rows.data + group.first});
+      call.kernels.row(
+          {.form = group.part->form,
+           .weights = group.weights,
+           .in = call.in,
+           .x = takes_x_in_place(group.part->form) ? prepared.placed.data() : x_rows.data,
+           .x_sums = call.run_sums(group.part->form).first,
+           .bias = call.bias + number * kGroup,
+           .count = group.count,
+           .y = y_rows.data + group.first});
     });
   } else {
-    const index_t blocks = (rows + kRowBlock - 1) / kRowBlock;
-    const index_t items = blocks * packed.groups;
-    const index_t workers = std::min<index_t>(impl.pool.workers(), items);
-    Scratch<float> scratch(workers * kRoom);
-    impl.pool.run(items, [&](index_t item, int worker) {
-      const index_t first_row = item / packed.groups * kRowBlock, number = item % packed.groups;
-      apply_tile(call, packed.group(number), number, first_row,
-                 std::min(kRowBlock, rows - first_row), scratch.data() + worker * kRoom);
-    });
+    apply_tiles(call, packed, impl.pool);
   }
   if (y_copy.data() != nullptr) {
     for (index_t r = 0; r < rows; ++r)
