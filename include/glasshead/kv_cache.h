@@ -115,6 +115,8 @@ class KvCache {
   // A new sequence, whose number is returned, with the same keys: shared until either is appended
   // to, and then copied page by page (a run of memory as a whole).
   index_t fork(index_t sequence);
+  // The same in a sequence that is there already, which forgets its own keys.
+  void fork(index_t sequence, index_t into);
 
   index_t sequences() const;
   index_t length(index_t sequence) const;

@@ -301,6 +301,16 @@ index_t KvCache::fork(index_t sequence) {
   return sequences() - 1;
 }
 
+void KvCache::fork(index_t sequence, index_t into) {
+  const std::size_t from = checked_sequence(*impl_, "KvCache::fork", sequence);
+  const std::size_t to = checked_sequence(*impl_, "KvCache::fork", into);
+  if (from == to) return;
+  ++*impl_->changes;
+  impl_->truncate(impl_->sequences[to], 0);
+  impl_->sequences[to] = impl_->sequences[from];
+  for (const int slab : impl_->sequences[to].slabs) impl_->pool.share(slab);
+}
+
 index_t KvCache::sequences() const { return static_cast<index_t>(impl_->sequences.size()); }
 
 index_t KvCache::length(index_t sequence) const {

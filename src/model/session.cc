@@ -83,12 +83,7 @@ Session::Impl::Sequence& Session::Impl::at(const char* function, index_t sequenc
 
 index_t Session::Impl::add(Sequence sequence) {
   if (sequence.memory >= 0) ++readers[static_cast<std::size_t>(sequence.memory)];
-  if (sequence.keys == 0 && !free_keys.empty()) {
-    sequence.keys = free_keys.back();
-    free_keys.pop_back();
-  } else if (sequence.keys == 0) {
-    sequence.keys = fork_keys(0);
-  }
+  if (sequence.keys == 0) sequence.keys = fork_keys(0);
   for (std::size_t n = 0; n < sequences.size(); ++n)
     if (!sequences[n].is_used) {
       sequences[n] = sequence;
@@ -101,6 +96,12 @@ index_t Session::Impl::add(Sequence sequence) {
 // The caches of all layers number their sequences alike.
 index_t Session::Impl::fork_keys(index_t keys) {
   index_t made = 0;
+  if (!free_keys.empty()) {
+    made = free_keys.back();
+    for (KvCache& cache : self) cache.fork(keys, made);
+    free_keys.pop_back();
+    return made;
+  }
   for (KvCache& cache : self) made = cache.fork(keys);
   return made;
 }

@@ -29,7 +29,7 @@ struct Session::Impl {
 
   Sequence& at(const char* function, index_t sequence);
   index_t add(Sequence sequence);  // keys 0: an empty one
-  index_t fork_keys(index_t keys);
+  index_t fork_keys(index_t keys);  // the new sequence's number in `self`
   void truncate(Sequence& sequence, index_t length);
 
   // Everything wrong with ids: of no token, too many for the model.

@@ -653,6 +653,34 @@ TEST(KvCache, a_call_that_does_not_fit_is_refused) {
       Names{"kv"});
 }
 
+TEST(KvCache, a_fork_takes_the_place_of_another_sequence) {
+  for (const KvStorage& storage :
+       std::vector<KvStorage>{KvPaged{16}, KvContiguous{100}, KvRing{100}}) {
+    const Sequence first(2, 90, 4, 4, 1), second(2, 60, 4, 4, 2);
+    KvCache cache(sizes(2, 4, 4, KvType::f32, storage));
+    cache.append(0, first.k.part(0, 50), first.v.part(0, 50));
+    ASSERT_EQ(cache.fork(0), 1);
+    cache.truncate(1, 0);
+    cache.append(1, second.k.all(), second.v.all());
+    const KvInput before = cache.input();
+    cache.fork(0, 1);
+    cache.fork(1, 1);
+    EXPECT_EQ(cache.sequences(), 2);
+    EXPECT_EQ(cache.length(1), 50);
+    cache.append(1, first.k.part(50, 90), first.v.part(50, 90));
+    EXPECT_EQ(cache.length(0), 50);
+    const Tensor<float, 4> q = queries<float>({2, 2, 3, 4}, 6);
+    const AttentionOptions options = with(Mask::causal());
+    expect_same(attended(q, cache.input(), 4, options),
+                expected(q, {&first, &first}, {50, 90}, KvType::f32, options));
+    EXPECT_EQ(refused([&] { attended(q, before, 4, options); }), Names{"kv"});
+    const index_t bytes = cache.bytes();
+    cache.fork(0, 1);
+    EXPECT_LE(cache.bytes(), bytes);
+    EXPECT_EQ(refused([&] { cache.fork(0, 2); }), Names{"sequence"});
+  }
+}
+
 TEST(KvCache, an_input_outlives_forks_but_not_its_cache) {
   const Tensor<float, 4> q = queries<float>({1, 2, 1, 4}, 1);
   std::optional<Filled> filled(std::in_place, sizes(2, 4, 4), 20, 20, 3);
