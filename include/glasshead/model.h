@@ -46,7 +46,7 @@ struct ModelOptions {
 
 enum class ModelKind : std::uint8_t {
   decoder,          // predicts the next token: generate
-  encoder,          // reads a text both ways: hidden rows, [MASK] predictions, embeddings
+  encoder,          // reads a text both ways: its rows, [MASK] predictions, embeddings
   encoder_decoder,  // reads a text, then writes another: generate after Session::read
 };
 const char* name(ModelKind kind);  // "decoder", "encoder", "encoder-decoder"
@@ -66,7 +66,7 @@ class Model {
   index_t heads(index_t layer) const;  // query heads of self-attention
   index_t position_limit() const;      // a text has at most so many tokens; 0: any number
   index_t context_length() const;      // what the model was made for; 0: the files don't say
-  bool has_logits() const;             // false: hidden rows only
+  bool has_logits() const;             // false: rows of the last layer only
   bool has_pooling() const;            // the files say how a text's vector is made (Session::embed)
   index_t parameters() const;          // numbers in the files, tied or shared matrices once
   index_t bytes() const;               // of the weights in memory
@@ -309,8 +309,8 @@ struct Beam {
   bool is_finished = false;  // by an end id
 };
 // The best texts, best first, at most `beams`. A step keeps the `beams` most probable unfinished
-// texts; it ends when `beams` are finished and none of the others can come before them, or at
-// max_tokens.
+// texts; it ends when `beams` are finished and none of the others can come before them, at
+// max_tokens, or at the model's last position.
 std::vector<Beam> beam_search(Session& session, const std::vector<index_t>& prompt,
                               const BeamOptions& options = {});
 

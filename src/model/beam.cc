@@ -1,18 +1,41 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/fail.h"
 #include "base/math.h"
 #include "glasshead/model.h"
+#include "model/log_probabilities.h"
 
 namespace glasshead {
 namespace {
 
+// A fork of a sequence, dropped with it.
+class Fork {
+ public:
+  Fork(Session& session, index_t of) : session_(&session), sequence_(session.fork(of)) {}
+  ~Fork() {
+    if (session_ != nullptr) session_->drop(sequence_);
+  }
+  Fork(Fork&& from) noexcept
+      : session_(std::exchange(from.session_, nullptr)), sequence_(from.sequence_) {}
+  Fork& operator=(Fork&& from) noexcept {
+    std::swap(session_, from.session_);
+    std::swap(sequence_, from.sequence_);
+    return *this;
+  }
+  index_t sequence() const { return sequence_; }
+
+ private:
+  Session* session_;
+  index_t sequence_;
+};
+
 // An unfinished text, with the sequence of the session that holds all of it but the last id.
 struct Growing {
-  index_t sequence = 0;
+  Fork fork;
   std::vector<index_t> ids;
   double log_probability = 0;
 };
@@ -39,18 +62,18 @@ class Search {
   Search(Session& session, const BeamOptions& options) : session_(session), options_(options) {}
 
   std::vector<Beam> run(const std::vector<index_t>& prompt) {
-    growing_.push_back({session_.fork(options_.sequence), {}, 0});
-    std::vector<Session::Part> parts{{growing_[0].sequence, prompt}};
+    growing_.push_back({Fork(session_, options_.sequence), {}, 0});
+    std::vector<Session::Part> parts{{growing_[0].fork.sequence(), prompt}};
     for (index_t n = 0; n < options_.max_tokens && !growing_.empty(); ++n) {
       advance(session_.forward(parts));
-      if (is_decided()) break;
+      if (is_decided() || is_at_limit()) break;
       parts.clear();
-      for (const Growing& text : growing_) parts.push_back({text.sequence, {text.ids.back()}});
+      for (const Growing& text : growing_)
+        parts.push_back({text.fork.sequence(), {text.ids.back()}});
     }
-    for (const Growing& text : growing_) {
+    for (const Growing& text : growing_)
       finished_.push_back({text.ids, text.log_probability, false});
-      session_.drop(text.sequence);
-    }
+    growing_.clear();
     std::sort(finished_.begin(), finished_.end(), [&](const Beam& a, const Beam& b) {
       const double x = score_of(a), y = score_of(b);
       return x > y || (x == y && a.ids < b.ids);
@@ -72,15 +95,12 @@ class Search {
     std::vector<Step> all;
     const auto count = static_cast<std::size_t>(2 * options_.beams);
     for (std::size_t n = 0; n < growing_.size(); ++n) {
-      const auto row = static_cast<index_t>(n);
-      double most = -INFINITY, sum = 0;
-      for (index_t id = 0; id < logits.shape[1]; ++id)
-        most = std::max(most, static_cast<double>(logits(row, id)));
-      for (index_t id = 0; id < logits.shape[1]; ++id) sum += math::exp(logits(row, id) - most);
-      const double base = growing_[n].log_probability - most - math::log(sum);
-      for (index_t id = 0; id < logits.shape[1]; ++id) {
-        const double found = base + logits(row, id);
-        all.push_back({n, id, std::isnan(found) ? -INFINITY : found});  // NaN comes last
+      const float* const row = logits.data + static_cast<index_t>(n) * logits.strides[0];
+      const std::vector<double> logs = model::log_probabilities({row, {logits.shape[1]}});
+      for (std::size_t id = 0; id < logs.size(); ++id) {
+        const double found = growing_[n].log_probability + logs[id];
+        // NaN comes last.
+        all.push_back({n, static_cast<index_t>(id), std::isnan(found) ? -INFINITY : found});
       }
       const std::size_t kept = std::min(count, all.size());
       std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
@@ -101,11 +121,16 @@ class Search {
         continue;
       }
       ids.push_back(step.id);
-      next.push_back(
-          {session_.fork(growing_[step.parent].sequence), std::move(ids), step.log_probability});
+      next.push_back({Fork(session_, growing_[step.parent].fork.sequence()), std::move(ids),
+                      step.log_probability});
     }
-    for (const Growing& text : growing_) session_.drop(text.sequence);
     growing_ = std::move(next);
+  }
+
+  // No text has a position for its last id.
+  bool is_at_limit() const {
+    const index_t limit = session_.model().position_limit();
+    return limit > 0 && !growing_.empty() && session_.length(growing_[0].fork.sequence()) >= limit;
   }
 
   // Enough have ended, and no other can come before the worst of them: a log probability only

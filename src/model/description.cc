@@ -2,18 +2,6 @@
 
 namespace glasshead::model {
 
-const char* name(Kind kind) {
-  switch (kind) {
-    case Kind::decoder:
-      return "decoder";
-    case Kind::encoder:
-      return "encoder";
-    case Kind::encoder_decoder:
-      return "encoder-decoder";
-  }
-  return "";
-}
-
 const char* name(NormKind kind) { return kind == NormKind::layer ? "LayerNorm" : "RMSNorm"; }
 
 const char* name(Placement placement) {

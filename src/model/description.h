@@ -18,13 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "glasshead/model.h"
 #include "glasshead/tensor.h"
 #include "nn/activation.h"
 #include "nn/rope.h"
 
 namespace glasshead::model {
 
-enum class Kind { decoder, encoder, encoder_decoder };
+using Kind = ModelKind;
 
 enum class NormKind { layer, rms };
 struct Norm {
@@ -143,7 +144,6 @@ struct Description {
   std::vector<index_t> eos;
 };
 
-const char* name(Kind kind);            // "decoder", "encoder", "encoder-decoder"
 const char* name(NormKind kind);        // "LayerNorm", "RMSNorm"
 const char* name(Placement placement);  // "pre", "post", "sandwich"
 

@@ -70,7 +70,7 @@ ModelFacts facts_of(const model::Description& model, const std::string& name) {
   ModelFacts facts;
   facts.name = name;
   facts.family = model.family;
-  facts.kind = model::name(model.kind);
+  facts.kind = glasshead::name(model.kind);
   facts.vocab = model.vocab;
   facts.d_model = model.d_model;
   facts.context_length = model.context_length;

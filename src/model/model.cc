@@ -35,17 +35,7 @@ Model Model::load(const std::string& path, const ModelOptions& options) {
 const std::string& Model::path() const { return impl_->path; }
 const std::string& Model::family() const { return impl_->description.family; }
 
-ModelKind Model::kind() const {
-  switch (impl_->description.kind) {
-    case model::Kind::decoder:
-      return ModelKind::decoder;
-    case model::Kind::encoder:
-      return ModelKind::encoder;
-    case model::Kind::encoder_decoder:
-      return ModelKind::encoder_decoder;
-  }
-  __builtin_unreachable();
-}
+ModelKind Model::kind() const { return impl_->description.kind; }
 
 index_t Model::d_model() const { return impl_->description.d_model; }
 index_t Model::vocab() const { return impl_->description.vocab; }

@@ -6,21 +6,12 @@
 #include "base/fail.h"
 #include "base/math.h"
 #include "glasshead/model.h"
+#include "model/log_probabilities.h"
 
 namespace glasshead {
 namespace {
 
-// log of each token's probability, in f64.
-std::vector<double> log_probabilities(const View<const float, 1>& logits) {
-  double most = -INFINITY, sum = 0;
-  for (index_t id = 0; id < logits.shape[0]; ++id)
-    most = std::max(most, static_cast<double>(logits(id)));
-  for (index_t id = 0; id < logits.shape[0]; ++id) sum += math::exp(logits(id) - most);
-  std::vector<double> logs;
-  for (index_t id = 0; id < logits.shape[0]; ++id)
-    logs.push_back(logits(id) - most - math::log(sum));
-  return logs;
-}
+using model::log_probabilities;
 
 // The largest first, of equal ones the lower id.
 std::vector<index_t> best_ids(const std::vector<double>& logs, index_t count) {
