@@ -1,5 +1,5 @@
 // Looking at attend's own tiles while they are made: the scores and the exponentials of some rows
-// against some keys of one block of 128. Nothing is computed for it, and no bit of the result
+// against some keys of one block of kBlock. Nothing is computed for it, and no bit of the result
 // changes.
 //
 //   const TileWatch watch = [&](const SeenTile& tile) { ... };      // on the pool's threads
@@ -14,6 +14,7 @@
 
 #include "core/panel_rows.h"
 #include "glasshead/kv_cache.h"
+#include "kernels/arithmetic.h"  // kBlock, kStart
 
 namespace glasshead {
 
@@ -25,7 +26,7 @@ struct SeenTile {
   const float* scores;  // scaled, capped, biased; -inf where hidden
   const float* p;       // exp(score - max[r]), 0 where hidden; after dropout
   // [rows] the largest score of the row so far, from the first key of the chunk of 1,024 on
-  // (kStart of kernels/arithmetic.h: none). A row's number for a block, whoever computes it.
+  // (kStart: none). A row's number for a block, whoever computes it.
   const float* max;
 };
 using TileWatch = std::function<void(const SeenTile&)>;

@@ -6,7 +6,6 @@
 
 #include "base/math.h"
 #include "core/context_impl.h"
-#include "kernels/arithmetic.h"
 
 namespace glasshead::model {
 namespace {
