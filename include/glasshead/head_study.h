@@ -94,7 +94,8 @@ class HeadStudy {
   Tensor<float, 2> weights(const std::string& attention, index_t head, const PairRange& pairs,
                            const Context& context = default_context()) const;
 
-  index_t bytes() const;  // of memory that is kept
+  // Of memory that is kept; the room for the tiles of a run is beside it.
+  index_t bytes() const;
 
   struct Impl;  // the library's own
   Impl& impl() const { return *impl_; }

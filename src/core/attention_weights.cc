@@ -47,8 +47,8 @@ template <class T>
 void clear_row(const MutableTensor<4>& t, index_t offset, KeyRange keys) {
   const index_t step = t.strides[3];
   if (t.dtype == dtype_of<T>() && step == 1) {
-    std::fill(static_cast<T*>(t.data) + offset + keys.begin,
-              static_cast<T*>(t.data) + offset + keys.end, T(0));
+    T* const row = static_cast<T*>(t.data) + (offset + keys.begin);
+    std::fill(row, row + (keys.end - keys.begin), T(0));
     return;
   }
   for (index_t j = keys.begin; j < keys.end; ++j)

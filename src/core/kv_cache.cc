@@ -305,9 +305,10 @@ void KvCache::fork(index_t sequence, index_t into) {
   const std::size_t from = checked_sequence(*impl_, "KvCache::fork", sequence);
   const std::size_t to = checked_sequence(*impl_, "KvCache::fork", into);
   if (from == to) return;
+  Impl::Sequence copy = impl_->sequences[from];
   ++*impl_->changes;
   impl_->truncate(impl_->sequences[to], 0);
-  impl_->sequences[to] = impl_->sequences[from];
+  impl_->sequences[to] = std::move(copy);
   for (const int slab : impl_->sequences[to].slabs) impl_->pool.share(slab);
 }
 

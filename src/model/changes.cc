@@ -1,10 +1,12 @@
 #include "model/changes.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/checked.h"
 #include "base/fail.h"
 #include "model/block.h"
 #include "model/model_impl.h"
@@ -104,6 +106,11 @@ void Changes::add(const Patch& change, const Model& model, std::vector<Problem>&
         fmt::format("position {}, a tensor of rank {}; [tokens, size] or [heads, tokens, "
                     "size], from 0 on",
                     change.position, shape.size()));
+  const std::optional<index_t> count = checked_size(shape);
+  if (!count ||
+      change.values.bytes.size() / size_of(change.values.dtype) != static_cast<std::size_t>(*count))
+    return wrong(fmt::format("{} bytes, which are not the numbers of its shape",
+                             change.values.bytes.size()));
   const index_t heads = shape.size() == 3 ? shape[0] : 1;
   const index_t rows = shape[shape.size() - 2], size = shape.back();
   if (heads * size != at->width)
@@ -161,6 +168,10 @@ ReplaceHead mean_of_head(index_t layer, index_t head, const FileTensor& out) {
   if (head < 0 || head >= shape[0])
     fail(ErrorKind::shape, "mean_of_head", "head",
          fmt::format("{}; out has {} heads, numbered from 0", head, shape[0]));
+  const std::optional<index_t> count = checked_size(shape);
+  if (!count || out.bytes.size() / size_of(out.dtype) != static_cast<std::size_t>(*count))
+    fail(ErrorKind::shape, "mean_of_head", "out",
+         fmt::format("{} bytes, which are not the numbers of its shape", out.bytes.size()));
   const index_t tokens = shape[1], size = shape[2];
   ReplaceHead change{.layer = layer, .head = head};
   for (index_t e = 0; e < size; ++e) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/fail.h"
+#include "base/float_environment.h"
 #include "model/model_impl.h"
 
 namespace glasshead {
@@ -53,6 +54,7 @@ double cosine_of(double dot, double squares_a, double squares_b) {
 }  // namespace
 
 Vector word_vector(const Model& model, const std::vector<index_t>& ids) {
+  const DefaultFloatEnvironment environment;
   std::vector<Problem> problems;
   if (ids.empty()) problems.push_back({"ids", "there is none; at least one"});
   for (const index_t id : ids)
@@ -71,6 +73,7 @@ Vector word_vector(const Model& model, const std::vector<index_t>& ids) {
 }
 
 Vector sum_of(const std::vector<Term>& terms) {
+  const DefaultFloatEnvironment environment;
   if (terms.empty()) fail(ErrorKind::option, "sum_of", "terms", "there is none; at least one");
   Vector sum(terms[0].vector.size(), 0.0);
   for (const Term& term : terms) {
@@ -81,11 +84,13 @@ Vector sum_of(const std::vector<Term>& terms) {
 }
 
 double cosine(const Vector& a, const Vector& b) {
+  const DefaultFloatEnvironment environment;
   need_size("cosine", "b", b, a.size());
   return cosine_of(dot(a, b), dot(a, a), dot(b, b));
 }
 
 double place_between(const Vector& a, const Vector& b, const Vector& x) {
+  const DefaultFloatEnvironment environment;
   need_size("place_between", "b", b, a.size());
   need_size("place_between", "x", x, a.size());
   const Vector way = sum_of({{1, b}, {-1, a}}), to_x = sum_of({{1, x}, {-1, a}});
@@ -97,6 +102,7 @@ double place_between(const Vector& a, const Vector& b, const Vector& x) {
 
 std::vector<Neighbour> nearest_tokens(const Model& model, const Vector& vector, index_t count,
                                       const std::vector<index_t>& left_out) {
+  const DefaultFloatEnvironment environment;
   Rows rows(model);
   need_size("nearest_tokens", "vector", vector, rows.width());
   const double squares = dot(vector, vector);

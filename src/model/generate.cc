@@ -72,6 +72,7 @@ std::optional<index_t> TextWriter::next() {
       {{options_.sequence, {unread, text_.end()}}}, LogitRows::last, options_.taps);
   read_ = text_.size();
   if (written_ == options_.max_tokens) return end(StopReason::length);
+  is_over_ = true;  // where something throws from here on: the text has no next token
   const index_t id = sample({logits.data, {logits.shape[1]}}, options_.sampling, text_,
                             static_cast<std::uint64_t>(written_));
   if ((options_.stops_at_eos && contains(session_->model().eos(), id)) ||
@@ -79,8 +80,10 @@ std::optional<index_t> TextWriter::next() {
     return end(StopReason::end_id);
   text_.push_back(id);
   ++written_;
+  const bool has_stop = stops_with(id);
+  is_over_ = false;
   const index_t limit = session_->model().position_limit();
-  if (stops_with(id))
+  if (has_stop)
     end(StopReason::stop_text);
   else if (written_ == options_.max_tokens ||
            (limit > 0 && session_->length(options_.sequence) >= limit))

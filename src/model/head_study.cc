@@ -29,7 +29,7 @@ std::array<double, kMetrics> metrics_of(const Seen& seen, const model::HeadSums&
           mean(head.distance, own), mean(head.induction, seen.is_cross ? 0 : seen.repeated)};
 }
 
-index_t cells(index_t length, index_t cell) { return (length + cell - 1) / cell; }
+index_t cells(index_t length, index_t cell) { return length == 0 ? 0 : (length - 1) / cell + 1; }
 
 // [heads, rows of cells, cells]; pick(head sums, row, column, pairs of the cell).
 template <class Pick>
@@ -81,10 +81,15 @@ const model::Repeats* HeadStudy::Impl::text(const std::string& stack) const {
 
 void HeadStudy::Impl::check(const Run& run, std::vector<Problem>& problems) const {
   const auto wrong = [&](std::string what) { problems.push_back({"heads", std::move(what)}); };
-  if (session != nullptr && session != run.session)
+  if (session != 0 && session != run.session)
     return wrong("the study has seen a text of another session; a new one is needed");
-  if (session != nullptr && changes != run.changes)
+  if (session != 0 && changes != run.changes)
     return wrong("the session's changes were made anew since the study began; a new one is needed");
+  for (const Text& one : texts)
+    if (one.stack == run.stack && one.sequence != run.sequence)
+      return wrong(
+          fmt::format("the study has seen a text of sequence {}; sequence {} needs a new one",
+                      one.sequence, run.sequence));
   const model::Repeats* const read = text(run.stack);
   const index_t length = read == nullptr ? 0 : read->size();
   if (length != run.position)
@@ -99,7 +104,7 @@ void HeadStudy::Impl::begin(const Run& run) {
   changes = run.changes;
   for (Text& one : texts)
     if (one.stack == run.stack) return one.tokens.add(run.ids);
-  texts.push_back({run.stack, {}});
+  texts.push_back({run.stack, run.sequence, {}});
   texts.back().tokens.add(run.ids);
 }
 
@@ -154,6 +159,8 @@ void HeadStudy::Impl::keep(const model::LookedAt& call, const RowState& state) {
       to.max.push_back(static_cast<float>(max.load(0, h, i)));
       to.sum.push_back(static_cast<float>(sum.load(0, h, i)));
     }
+  to.kept_queries = to.queries;
+  to.kept_keys = to.keys;
 }
 
 // --- HeadStudy ---
@@ -228,8 +235,8 @@ Tensor<float, 2> HeadStudy::weights(const std::string& attention, index_t head,
     if (head < 0 || head >= heads)
       problems.push_back(
           {"head", fmt::format("{}; {} has {}, numbered from 0", head, attention, heads)});
-    check_range("queries", pairs.query_begin, pairs.query_end, at->queries);
-    check_range("keys", pairs.key_begin, pairs.key_end, at->keys);
+    check_range("queries", pairs.query_begin, pairs.query_end, at->kept_queries);
+    check_range("keys", pairs.key_begin, pairs.key_end, at->kept_keys);
   }
   if (!problems.empty()) fail(ErrorKind::option, "HeadStudy::weights", std::move(problems));
   const index_t rows = pairs.query_end - pairs.query_begin, keys = pairs.key_end - pairs.key_begin;
@@ -240,8 +247,8 @@ Tensor<float, 2> HeadStudy::weights(const std::string& attention, index_t head,
   const index_t d = at->d_k, q_step = heads * d, k_step = at->kv_heads * d;
   const ConstTensor<4> q = View<const float, 4>(at->q.data() + pairs.query_begin * q_step,
                                                 {1, heads, rows, d}, {rows * q_step, d, q_step, 1});
-  const ConstTensor<4> k = View<const float, 4>(at->k.data(), {1, at->kv_heads, at->keys, d},
-                                                {at->keys * k_step, d, k_step, 1});
+  const ConstTensor<4> k = View<const float, 4>(at->k.data(), {1, at->kv_heads, at->kept_keys, d},
+                                                {at->kept_keys * k_step, d, k_step, 1});
   const auto state = [&](const std::vector<float>& all) {
     // Only read: attend's rows are writable for whoever fills them.
     return View<float, 3>(const_cast<float*>(all.data()) + pairs.query_begin * heads,

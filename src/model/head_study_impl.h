@@ -1,6 +1,7 @@
 // What a HeadStudy holds, and how a session fills it.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -23,12 +24,15 @@ struct HeadStudy::Impl {
     // With keeps_rows.
     AttentionOptions options;
     index_t kv_heads = 0, d_k = 0;
+    index_t kept_queries = 0,
+            kept_keys = 0;        // whose rows are here: fewer than seen where a run threw
     std::vector<float> q, k;      // [queries, heads, d_k], [keys, kv_heads, d_k]
     std::vector<float> max, sum;  // [queries, heads]
   };
   // The tokens that a stack has read.
   struct Text {
     std::string stack;
+    index_t sequence = 0;
     model::Repeats tokens;
   };
 
@@ -39,8 +43,9 @@ struct HeadStudy::Impl {
     const char* stack;
     const std::vector<index_t>& ids;
     index_t position = 0;
-    const void* session = nullptr;
-    index_t changes = 0;  // how often the session's changes have been made anew
+    std::uint64_t session = 0;
+    index_t sequence = 0;  // of the session; an encoder's texts: 0
+    index_t changes = 0;   // how often the session's changes have been made anew
   };
   void check(const Run& run, std::vector<Problem>& problems) const;
   void begin(const Run& run);
@@ -53,7 +58,7 @@ struct HeadStudy::Impl {
   const model::Repeats* text(const std::string& stack) const;  // null: none has been begun
 
   HeadStudyOptions options;
-  const void* session = nullptr;  // and so the model
+  std::uint64_t session = 0;  // and so the model; 0: none yet
   index_t changes = 0;
   std::deque<Text> texts;  // which stay where they are
   std::vector<Seen> seen;  // in the order of computation

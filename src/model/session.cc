@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 
@@ -39,7 +40,8 @@ Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& probl
 
 HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session, const char* stack,
                           const std::vector<const std::vector<index_t>*>& ids,
-                          const std::vector<index_t>& positions, std::vector<Problem>& problems) {
+                          const std::vector<index_t>& positions,
+                          const std::vector<index_t>& sequences, std::vector<Problem>& problems) {
   if (heads == nullptr) return nullptr;
   HeadStudy::Impl& study = heads->impl();
   const auto at = static_cast<std::size_t>(study.options.sequence);
@@ -48,7 +50,8 @@ HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session, const 
                                              at, ids.size())});
     return nullptr;
   }
-  const HeadStudy::Impl::Run run{stack, *ids[at], positions[at], &session, session.change_count};
+  const HeadStudy::Impl::Run run{stack,          *ids[at],      positions[at],
+                                 session.serial, sequences[at], session.change_count};
   study.check(run, problems);
   if (problems.empty()) study.begin(run);
   return &study;
@@ -58,8 +61,17 @@ void refuse(const char* function, std::vector<Problem> problems) {
   if (!problems.empty()) fail(ErrorKind::option, function, std::move(problems));
 }
 
+namespace {
+
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> count = 0;
+  return ++count;
+}
+
+}  // namespace
+
 Session::Impl::Impl(const Model& from, const SessionOptions& given, const Context& where)
-    : model(from), options(given), context(&where) {
+    : model(from), options(given), context(&where), serial(next_serial()) {
   if (options.rows_at_once < 1)
     fail(ErrorKind::option, "Session", "rows_at_once",
          fmt::format("{}; 1 or more", options.rows_at_once));
@@ -288,8 +300,8 @@ View<const float, 2> Session::encode(const std::vector<Text>& texts, Taps* taps,
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
   std::vector<const std::vector<index_t>*> ids;
   for (const Text& text : texts) ids.push_back(&text.ids);
-  HeadStudy::Impl* const study =
-      resolved(heads, *impl_, "encoder", ids, std::vector<index_t>(ids.size(), 0), problems);
+  const std::vector<index_t> zeros(ids.size(), 0);
+  HeadStudy::Impl* const study = resolved(heads, *impl_, "encoder", ids, zeros, zeros, problems);
   refuse("Session::encode", std::move(problems));
   const View<float, 2> rows = impl_->encode(texts, {watch, study});
   if (watch != nullptr && impl_->is_encoder() && impl_->description().head.has_logits &&

@@ -153,7 +153,8 @@ View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows 
   }
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
   HeadStudy::Impl* study = nullptr;
-  if (problems.empty()) study = resolved(heads, *impl_, "decoder", ids, positions, problems);
+  if (ids.size() == parts.size())  // else a sequence does not exist, or this model has none
+    study = resolved(heads, *impl_, "decoder", ids, positions, seen, problems);
   refuse(kFunction, std::move(problems));
   return Forward(*impl_, parts, rows, {watch, study}).run();
 }

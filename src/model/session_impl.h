@@ -28,7 +28,7 @@ struct Session::Impl {
   bool is_encoder() const { return description().kind == model::Kind::encoder; }
 
   Sequence& at(const char* function, index_t sequence);
-  index_t add(Sequence sequence);  // keys 0: an empty one
+  index_t add(Sequence sequence);   // keys 0: an empty one
   index_t fork_keys(index_t keys);  // the new sequence's number in `self`
   void truncate(Sequence& sequence, index_t length);
 
@@ -59,7 +59,8 @@ struct Session::Impl {
   const Context* context;
   model::Workspace work;
   model::Changes changes;
-  index_t change_count = 0;  // how often they were made anew
+  index_t change_count = 0;    // how often they were made anew
+  const std::uint64_t serial;  // of this session among all, from 1: addresses come back
   std::vector<model::LayerCalls> encoder_calls, decoder_calls;
   // [layers] each. Sequence 0 of a cache stays empty: a new one is a fork of it.
   std::vector<KvCache> self, cross;
@@ -71,10 +72,11 @@ struct Session::Impl {
 // The taps of a run, made ready for its model; what they name wrongly is among the problems.
 Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& problems);
 // The study of a run, made ready for it unless something is wrong: `ids` are those of the texts, of
-// which it looks at one; `positions` where each begins.
+// which it looks at one; `positions` where each begins, `sequences` whose text each goes on with.
 HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session, const char* stack,
                           const std::vector<const std::vector<index_t>*>& ids,
-                          const std::vector<index_t>& positions, std::vector<Problem>& problems);
+                          const std::vector<index_t>& positions,
+                          const std::vector<index_t>& sequences, std::vector<Problem>& problems);
 void refuse(const char* function, std::vector<Problem> problems);  // if there are any
 
 }  // namespace glasshead

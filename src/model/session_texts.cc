@@ -112,7 +112,7 @@ index_t Session::read(const std::vector<index_t>& text, Taps* taps, HeadStudy* h
                                              name(impl_->model.kind()))});
   impl_->check_ids("text", text, 0, impl_->description().position_limit, problems);
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
-  HeadStudy::Impl* const study = resolved(heads, *impl_, "encoder", {&text}, {0}, problems);
+  HeadStudy::Impl* const study = resolved(heads, *impl_, "encoder", {&text}, {0}, {0}, problems);
   if (!problems.empty()) fail(ErrorKind::option, "Session::read", std::move(problems));
   const View<float, 2> rows = impl_->encode({{.ids = text}}, {watch, study});
   return impl_->add({.memory = impl_->remember(rows, watch)});

@@ -140,13 +140,16 @@ TEST(Changes, everything_that_the_model_has_no_place_for_is_said) {
                     ReplaceHead{.layer = 0, .head = 0, .out = {1}},
                     Patch{.name = "decoder.0.self.weights", .values = {}},
                     Patch{.name = "nowhere", .values = {}},
+                    Patch{.name = "decoder.0.out", .values = {DType::f32, {2, 1000}, {}, ""}},
                     Patch{.name = "embedding", .values = make_tensor(DType::f32, {2, 3})}});
   } catch (const OptionError& error) {
     said = error.what();
   }
-  for (const char* part : {"without keys", "layer 9", "head 77", "head 99",
-                           "1 numbers for head 0.0", "decoder.0.self.weights: cannot be patched",
-                           "nowhere: this model has no such place", "embedding: rows of 3 numbers"})
+  for (const char* part :
+       {"without keys", "layer 9", "head 77", "head 99", "1 numbers for head 0.0",
+        "decoder.0.self.weights: cannot be patched", "nowhere: this model has no such place",
+        "decoder.0.out: 0 bytes, which are not the numbers of its shape",
+        "embedding: rows of 3 numbers"})
     EXPECT_NE(said.find(part), std::string::npos) << part << "\n" << said;
 }
 

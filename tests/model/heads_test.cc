@@ -314,6 +314,9 @@ TEST(Heads, what_a_study_cannot_look_at_is_said) {
   };
   again(session)();  // goes on
   expect_refused(again(other), "another session");
+  const index_t beside = session.fork(0);
+  expect_refused([&] { session.forward({{beside, {7}}}, LogitRows::none, nullptr, &heads); },
+                 "has seen a text of sequence 0; sequence 1 needs a new one");
   session.truncate(0, 1);
   expect_refused(again(session), "has seen 3 tokens of a text, and this run begins at position 1");
   session.truncate(0, 0);
@@ -416,6 +419,7 @@ TEST(MeanOfHead, stands_at_every_position) {
   EXPECT_THROW(mean_of_head(1, 66, out), ShapeError);
   EXPECT_THROW(mean_of_head(1, 0, make_tensor(DType::f32, {3, 0, 4})), ShapeError);
   EXPECT_THROW(mean_of_head(1, 0, make_tensor(DType::f32, {3, 4})), ShapeError);
+  EXPECT_THROW(mean_of_head(1, 0, {DType::f32, {3, 1000, 4}, {}, ""}), ShapeError);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ class Tap(NamedTuple):
     """A number of a run to keep."""
 
     name: str  # one of Model.tap_names; a `*` stands for any layer: "decoder.*.self.q"
-    heads: Sequence[int] = ()  # of weights: these query heads; empty: all
-    positions: tuple[int, int] | None = None  # of weights: these query positions, first and last
+    heads: Sequence[int] = ()  # of weights and scores: these query heads; empty: all
+    positions: tuple[int, int] | None = None  # of weights and scores: these query positions, first and last
 
 
 class Taps(Mapping[str, npt.NDArray[np.float32]]):
@@ -94,7 +94,7 @@ class ReplaceHead(NamedTuple):
 class Patch(NamedTuple):
     """The rows of a place, from `position` on, are these: what a tap of another run has kept, in the same shape."""
 
-    name: str  # one of Model.tap_names, but for weights, lse and logits
+    name: str  # one of Model.tap_names, but for scores, weights, lse and logits
     values: Any
     position: int = 0
 

@@ -86,7 +86,7 @@ void add_parts(nb::module_& module) {
 }
 
 void add_model(nb::module_& module) {
-  nb::class_<ModelFacts>& facts =
+  nb::class_<ModelFacts> facts =
       Facts<ModelFacts>(module, "ModelFacts", "What a model is: see glasshead.model_facts.")
           .has("name", &ModelFacts::name, "The path, or the configuration's name.")
           .has("format", &ModelFacts::format,
