@@ -27,6 +27,7 @@ from ._audit import AuditReport, AuditRow, audit
 from ._cache import KvCache
 from ._doctor import Cause, Diagnosis, Entry, NamedMistake, Probe, Rotary, RowReport, diagnose, make_probe
 from ._errors import Error, FormatError, IoError, OptionError, Problem, ShapeError
+from ._heads import HeadMetrics, HeadStudy
 from ._interactive import Interactive
 from ._logits import TokenProbability, kl_divergence, most_probable, sample
 from ._model import Model, model_facts
@@ -72,6 +73,8 @@ __all__ = [
     "Filled",
     "FormatError",
     "Generation",
+    "HeadMetrics",
+    "HeadStudy",
     "HidePairs",
     "Interactive",
     "IoError",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _native
 from ._given import Given
+from ._heads import HeadStudy
 from ._keywords import named
 from ._logits import TokenProbability, most_probable, sampling_of
 from ._model import Model
@@ -135,6 +136,7 @@ class Session:
         sequence: int = 0,
         rows: Literal["last", "all", "none"] = "last",
         taps: Taps | None = None,
+        heads: HeadStudy | None = None,
     ) -> Floats:
         """Appends ids to a sequence, or, as {sequence: ids}, to several at once, and returns logits [rows, vocab]: of
         each part's last id, of "all" ids, or of "none"."""
@@ -147,21 +149,26 @@ class Session:
         else:
             numbered = [(given.whole("sequence", sequence), given.wholes("parts[0].ids", parts))]
         given.choice("rows", rows, "last", "all", "none")
-        seen = _watched(given, taps)
+        seen, study = _watched(given, taps), _studied(given, heads)
         given.done()
-        return self._native.forward(numbered, rows, seen)
+        return self._native.forward(numbered, rows, seen, study)
 
     @named()
     def encode(
-        self, texts: Iterable[Text], *, segments: Iterable[Sequence[int]] | None = None, taps: Taps | None = None
+        self,
+        texts: Iterable[Text],
+        *,
+        segments: Iterable[Sequence[int]] | None = None,
+        taps: Taps | None = None,
+        heads: HeadStudy | None = None,
     ) -> list[Floats]:
         """An encoder's last rows, [tokens, d_model] for each text. segments: BERT's token types of each text, one for
         each id."""
         given = Given("Session.encode")
         read = self._texts(given, texts, segments)
-        seen = _watched(given, taps)
+        seen, study = _watched(given, taps), _studied(given, heads)
         given.done()
-        rows = self._native.encode(read, seen)
+        rows = self._native.encode(read, seen, study)
         ends = np.cumsum([len(ids) for ids, _ in read])
         return np.split(rows, ends[:-1])
 
@@ -186,13 +193,13 @@ class Session:
         return self._native.embed(read, bool(normalised))
 
     @named()
-    def read(self, text: Text, *, taps: Taps | None = None) -> int:
+    def read(self, text: Text, *, taps: Taps | None = None, heads: HeadStudy | None = None) -> int:
         """Of an encoder-decoder: reads a text, and adds an empty sequence to be written about it; its number."""
         given = Given("Session.read")
         ids = self._text(given, "text", text)
-        seen = _watched(given, taps)
+        seen, study = _watched(given, taps), _studied(given, heads)
         given.done()
-        return self._native.read(ids, seen)
+        return self._native.read(ids, seen, study)
 
     @named()
     def stream(
@@ -381,3 +388,7 @@ def _watched(given: Given, taps: Taps | None) -> _native.Taps | None:
         return None
     taps._results = None
     return taps._native
+
+
+def _studied(given: Given, heads: HeadStudy | None) -> _native.HeadStudy | None:
+    return heads._native if heads is not None and given.kind("heads", heads, HeadStudy) else None

@@ -35,18 +35,20 @@ std::vector<Session::Text> texts_of(Texts texts) {
   return all;
 }
 
-Matrix forward(SharedSession& self, Parts given, const std::string& rows, SharedTaps* taps) {
+Matrix forward(SharedSession& self, Parts given, const std::string& rows, SharedTaps* taps,
+               SharedStudy* heads) {
   std::vector<Session::Part> parts;
   for (auto& [sequence, ids] : given) parts.push_back({sequence, std::move(ids)});
-  return array_of(self.run(taps, [&](Session& session, Taps* seen) {
-    return copy_of(session.forward(parts, rows_named(rows), seen));
+  return array_of(self.run(taps, heads, [&](Session& session, const Seen& seen) {
+    return copy_of(session.forward(parts, rows_named(rows), seen.taps, seen.heads));
   }));
 }
 
-Matrix encode(SharedSession& self, Texts given, SharedTaps* taps) {
+Matrix encode(SharedSession& self, Texts given, SharedTaps* taps, SharedStudy* heads) {
   const std::vector<Session::Text> texts = texts_of(std::move(given));
-  return array_of(self.run(
-      taps, [&](Session& session, Taps* seen) { return copy_of(session.encode(texts, seen)); }));
+  return array_of(self.run(taps, heads, [&](Session& session, const Seen& seen) {
+    return copy_of(session.encode(texts, seen.taps, seen.heads));
+  }));
 }
 
 Matrix embed(SharedSession& self, Texts given, bool normalised) {
@@ -73,7 +75,7 @@ std::vector<std::pair<std::string, Floats>> results(SharedTaps& self) {
   {
     const nb::gil_scoped_release others_may_run;
     const std::lock_guard alone(self.mutex);
-    found = self.taps.results();
+    found = self.kept.results();
   }
   std::vector<std::pair<std::string, Floats>> arrays;
   for (auto& [name, tensor] : found) arrays.emplace_back(name, array_of(std::move(tensor)));
@@ -142,7 +144,7 @@ void add_taps(nb::module_& module) {
             std::vector<Tap> taps;
             for (const auto& [name, heads, positions] : wanted)
               taps.push_back({name, heads, positions});
-            new (self) SharedTaps(std::move(taps), sequence);
+            new (self) SharedTaps(Taps(std::move(taps), sequence));
           },
           nb::arg("taps"), nb::arg("sequence"))
       .def("results", &results);
@@ -211,18 +213,20 @@ void add_session(nb::module_& module) {
            [](SharedSession& self) {
              return self.run([](Session& session) { return session.cache_bytes(); });
            })
-      .def("forward", &forward, nb::arg("parts"), nb::arg("rows"), nb::arg("taps").none())
-      .def("encode", &encode, nb::arg("texts"), nb::arg("taps").none())
+      .def("forward", &forward, nb::arg("parts"), nb::arg("rows"), nb::arg("taps").none(),
+           nb::arg("heads").none())
+      .def("encode", &encode, nb::arg("texts"), nb::arg("taps").none(), nb::arg("heads").none())
       .def("logits", &of_rows<&Session::logits>, nb::arg("rows"))
       .def("lens", &of_rows<&Session::lens>, nb::arg("rows"))
       .def("embed", &embed, nb::arg("texts"), nb::arg("normalised"))
       .def(
           "read",
-          [](SharedSession& self, const Ids& text, SharedTaps* taps) {
-            return self.run(taps,
-                            [&](Session& session, Taps* seen) { return session.read(text, seen); });
+          [](SharedSession& self, const Ids& text, SharedTaps* taps, SharedStudy* heads) {
+            return self.run(taps, heads, [&](Session& session, const Seen& seen) {
+              return session.read(text, seen.taps, seen.heads);
+            });
           },
-          nb::arg("text"), nb::arg("taps").none());
+          nb::arg("text"), nb::arg("taps").none(), nb::arg("heads").none());
 }
 
 }  // namespace
@@ -232,6 +236,7 @@ void add_models(nb::module_& module) {
   add_tokenizer(module);
   add_model(module);
   add_taps(module);
+  add_heads(module);
   add_session(module);
   add_writing(module);
 }

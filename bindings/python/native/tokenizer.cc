@@ -70,7 +70,12 @@ void add_tokenizer(nb::module_& module) {
       .def(
           "decode",
           [](const Tokenizer& self, const std::vector<index_t>& ids, bool skips_special) {
-            return text_of(self.decode(ids, skips_special));
+            std::string text;
+            {
+              const nb::gil_scoped_release others_may_run;
+              text = self.decode(ids, skips_special);
+            }
+            return text_of(text);
           },
           nb::arg("ids"), nb::arg("skips_special"))
       .def("size", &Tokenizer::size)

@@ -26,13 +26,13 @@ class Writer {
  public:
   Writer(SharedSession& session, Ids prompt, GenerateOptions options, SharedTaps* taps)
       : session_(&session), taps_(taps) {
-    session.run(taps, [&](Session& own, Taps* seen) {
-      options.taps = seen;
+    session.run(taps, nullptr, [&](Session& own, const Seen& seen) {
+      options.taps = seen.taps;
       writer_.emplace(own, std::move(prompt), std::move(options));
     });
   }
   std::optional<index_t> next() {
-    return session_->run(taps_, [&](Session&, Taps*) { return writer_->next(); });
+    return session_->run(taps_, nullptr, [&](Session&, const Seen&) { return writer_->next(); });
   }
   std::string why() const { return name(writer_->why()); }
 
@@ -81,6 +81,7 @@ std::vector<Probable> most_probable(nb::handle logits, index_t count) {
   const Array row = read_array(logits, "logits", problems, 1);
   refuse_if_any("most_probable", std::move(problems));
   std::vector<Probable> all;
+  const nb::gil_scoped_release others_may_run;
   for (const TokenProbability& one : glasshead::most_probable(logits_of(row), count))
     all.emplace_back(one.id, one.logit, one.probability);
   return all;
@@ -91,6 +92,7 @@ double kl_divergence(nb::handle before, nb::handle after) {
   const Array p = read_array(before, "before", problems, 1);
   const Array q = read_array(after, "after", problems, 1);
   refuse_if_any("kl_divergence", std::move(problems));
+  const nb::gil_scoped_release others_may_run;
   return glasshead::kl_divergence(logits_of(p), logits_of(q));
 }
 
@@ -98,6 +100,7 @@ index_t sample(nb::handle logits, const Sampling& sampling, const Ids& text, std
   std::vector<Problem> problems;
   const Array row = read_array(logits, "logits", problems, 1);
   refuse_if_any("sample", std::move(problems));
+  const nb::gil_scoped_release others_may_run;
   return glasshead::sample(logits_of(row), sampling, text, draw);
 }
 
