@@ -48,7 +48,7 @@ from ._native import (
 from ._options import T5, Options, allowed_where
 from ._page import Page, Printing
 from ._session import Beam, Filled, Generation, Session, Stream
-from ._taps import HidePairs, Patch, ReplaceHead, Tap, Taps
+from ._taps import HidePairs, Patch, ReplaceHead, Tap, Taps, mean_of_head
 from ._tokenizer import Encoding, Tokenizer, chat_form, chat_prompt
 from ._trace import Step, Trace, cases, trace, trace_case
 
@@ -121,6 +121,7 @@ __all__ = [
     "kl_divergence",
     "known_models",
     "make_probe",
+    "mean_of_head",
     "model_facts",
     "model_families",
     "most_probable",

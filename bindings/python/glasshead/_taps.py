@@ -28,8 +28,9 @@ class Taps(Mapping[str, npt.NDArray[np.float32]]):
         session.forward(ids, taps=taps)
         taps["decoder.2.self.weights"]  # [1, tokens, keys]
 
-    Rows are tokens in order: [tokens, size], of heads [heads, tokens, d], weights [heads asked for, positions asked
-    for, keys], 0 where hidden. sequence: of a batch, which one is looked at (its place in the call).
+    Rows are tokens in order: [tokens, size], of heads [heads, tokens, d], weights and scores [heads asked for,
+    positions asked for, keys], 0 and -inf where hidden. sequence: of a batch, which one is looked at (its place in the
+    call).
     """
 
     def __init__(self, *taps: str | Tap, sequence: int = 0) -> None:
@@ -89,6 +90,19 @@ class ReplaceHead(NamedTuple):
     layer: int
     head: int
     out: Any = None  # [d_v]; None: zeros
+
+
+def mean_of_head(layer: int, head: int, out: Any) -> ReplaceHead:
+    """A head's mean in the place of what it says at each position.
+
+    out: what a tap of its layer's self.out has kept, [heads, tokens, d_v]; sums over tokens are made in float64, in
+        order.
+    """
+    given = Given("mean_of_head")
+    place, number = given.whole("layer", layer), given.whole("head", head)
+    rows = given.floats("out", out, 3)
+    given.done()
+    return ReplaceHead(place, number, _native.mean_of_head(place, number, rows))
 
 
 class Patch(NamedTuple):

@@ -82,19 +82,30 @@ std::vector<std::pair<std::string, Floats>> results(SharedTaps& self) {
   return arrays;
 }
 
-void patch(Changes& self, const std::string& name, nb::handle values, index_t position) {
-  const Array given = read_array(values, "changes", self.problems, 3);
-  if (!given.is_there()) return;
-  Patch change{name, {}, position};
-  change.values.dtype = DType::f32;
+// Contiguous float32 numbers, at most three axes: what a tap keeps.
+FileTensor rows_of(const Array& given) {
+  FileTensor rows;
+  rows.dtype = DType::f32;
   index_t count = 1;
   for (int axis = 0; axis < given.rank(); ++axis) {
-    change.values.shape.push_back(given.extent(axis));
+    rows.shape.push_back(given.extent(axis));
     count *= given.extent(axis);
   }
   const auto* const first = static_cast<const std::byte*>(given.tensor<3>().data);
-  change.values.bytes.assign(first, first + static_cast<std::size_t>(count) * sizeof(float));
-  self.made.emplace_back(std::move(change));
+  rows.bytes.assign(first, first + static_cast<std::size_t>(count) * sizeof(float));
+  return rows;
+}
+
+void patch(Changes& self, const std::string& name, nb::handle values, index_t position) {
+  const Array given = read_array(values, "changes", self.problems, 3);
+  if (given.is_there()) self.made.emplace_back(Patch{name, rows_of(given), position});
+}
+
+std::vector<float> mean_of_head(index_t layer, index_t head, nb::handle out) {
+  std::vector<Problem> problems;
+  const Array given = read_array(out, "out", problems, 3);
+  refuse_if_any("mean_of_head", std::move(problems));
+  return glasshead::mean_of_head(layer, head, rows_of(given)).out;
 }
 
 void add_model(nb::module_& module) {
@@ -164,6 +175,7 @@ void add_taps(nb::module_& module) {
           },
           nb::arg("layer"), nb::arg("head"), nb::arg("out"))
       .def("patch", &patch, nb::arg("name"), nb::arg("values"), nb::arg("position"));
+  module.def("mean_of_head", &mean_of_head, nb::arg("layer"), nb::arg("head"), nb::arg("out"));
 }
 
 void add_session(nb::module_& module) {

@@ -183,8 +183,8 @@ def test_heads_are_replaced_and_places_patched(llama):
     plain = session.forward(IDS, taps=taps)
     outs, rows = taps["decoder.0.self.out"], taps["decoder.0.out"]
     session.truncate(0)
-    mean = outs[4].mean(axis=0)
-    session.change(ReplaceHead(0, 4, mean), ReplaceHead(0, 1))
+    mean = outs[4].astype(np.float64).mean(axis=0).astype(np.float32)
+    session.change(glasshead.mean_of_head(0, 4, outs), ReplaceHead(0, 1))
     taps = Taps("decoder.0.self.out")
     ablated = session.forward(IDS, taps=taps)
     found = taps["decoder.0.self.out"]
@@ -262,6 +262,10 @@ def test_everything_wrong_is_told_at_once(llama, bert, t5):
     assert problems(option, lambda: Session(bert).encode([IDS, [1]], segments=[[0]])) == ["segments"]
     assert problems(option, lambda: Session(bert).generate(IDS)) == ["model"]
     assert problems(option, lambda: Session(t5).add()) == ["model"]
+    assert problems(option, lambda: glasshead.mean_of_head("x", 0, np.zeros((3, 4)))) == ["layer", "out"]
+    shape, mean = glasshead.ShapeError, glasshead.mean_of_head
+    assert problems(shape, lambda: mean(0, 3, np.zeros((3, 2, 4)))) == ["head"]
+    assert problems(shape, lambda: mean(0, 0, np.zeros((3, 0, 4)))) == ["out"]
     wrong = ReplaceHead(7, 0), HidePairs([]), Patch("logits", np.zeros((1, 67)))
     assert problems(option, lambda: session.change(*wrong)) == ["changes"] * 3
     assert problems(option, lambda: session.change("x", ReplaceHead(0.5, "1"), Patch(3, "abc"))) == [
