@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/glasshead)
 set(layers "")
-foreach(folder base kernels core formats nn wire doctor audit model text)
+foreach(folder base kernels core formats nn wire doctor audit model port text)
   list(APPEND layers glasshead_${folder})
 endforeach()
 install(TARGETS glasshead ${layers} EXPORT glasshead INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

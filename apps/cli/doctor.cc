@@ -10,6 +10,7 @@
 #include "cli/claims.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/doctor_port.h"
 #include "cli/temporary_folder.h"
 #include "cli/trace_files.h"
 #include "cli/values.h"
@@ -20,6 +21,8 @@
 namespace glasshead::cli {
 namespace {
 
+constexpr const char* kWholeModels = "Whole models";
+
 struct DoctorArgs {
   AttentionArgs attention;
   ClaimArgs claims;
@@ -29,6 +32,8 @@ struct DoctorArgs {
   bool is_json = false, has_no_pairs = false;
   ProbeShape shape;
   bool has_d_v = false, has_kv_heads = false, has_kv_len = false;
+  PortArgs port;
+  Text tokens, prompt;
 };
 
 // The type that another's word for it means; "" if none. "torch.float16" is f16.
@@ -290,7 +295,17 @@ void refuse_beside(const CLI::App& command, const std::string& what, const IsIdl
 
 void refuse_idle_flags(const CLI::App& command, const DoctorArgs& args) {
   using Name = const std::string&;
-  if (!args.probe.empty()) {
+  if (args.port.activations.empty())
+    refuse_beside(command, "goes with --activations, which is missing", [](Name name, Name group) {
+      return group == kWholeModels && name != "--activations";
+    });
+  if (!args.port.activations.empty()) {
+    refuse_beside(command, "given beside --activations, where the model says it",
+                  [](Name name, Name group) {
+                    return group != kWholeModels && name != "CASE" && name != "--dtype" &&
+                           name != "--json" && name != "--help";
+                  });
+  } else if (!args.probe.empty()) {
     refuse_beside(command, "given beside --probe, which judges nothing", [](Name name, Name group) {
       return group.starts_with("Their numbers") || name == "CASE" || name == "--decimals" ||
              name == "--dtype" || name == "--no-pairs" || name == "--json";
@@ -306,8 +321,24 @@ void refuse_idle_flags(const CLI::App& command, const DoctorArgs& args) {
   }
 }
 
+int run_activations(DoctorArgs& args) {
+  std::vector<Problem> problems;
+  args.port.arithmetic = read_dtype(args.dtype, problems);
+  if (args.case_name.empty())
+    problems.push_back({"MODEL",
+                        "missing; the model whose activations these are: glasshead doctor "
+                        "MODEL --activations FILE"});
+  if (!problems.empty()) refuse(std::move(problems));
+  args.port.model = args.case_name;
+  args.port.tokens = args.tokens;
+  args.port.prompt = args.prompt;
+  args.port.is_json = args.is_json;
+  return run_port(args.port);
+}
+
 int run(const CLI::App& command, DoctorArgs& args) {
   refuse_idle_flags(command, args);
+  if (!args.port.activations.empty()) return run_activations(args);
   if (!args.probe.empty()) return run_probe(command, args);
   if (args.case_name.empty()) return run_files(command, args);
   return run_case(args);
@@ -337,10 +368,34 @@ void add_probe_flags(CLI::App& command, DoctorArgs& args) {
   size("--d-v", args.shape.d_v, &args.has_d_v, "Size of values (default: d-k)");
 }
 
+void add_port_flags(CLI::App& command, DoctorArgs& args) {
+  command
+      .add_option("--activations", args.port.activations,
+                  "Intermediate numbers of another program that runs this model: a .safetensors "
+                  "file, names as `glasshead run MODEL --tap` has them")
+      ->type_name("FILE")
+      ->group(kWholeModels);
+  command
+      .add_option("--names", args.port.names,
+                  "What they are called there: JSON, {\"decoder.{}.self.q\": \"h.{}.query\"}")
+      ->type_name("FILE")
+      ->group(kWholeModels);
+  const auto text = [&](const char* flag, Text& to, const char* type, const char* description) {
+    command
+        .add_option_function<std::string>(
+            flag, [&to](const std::string& given) { to = given; }, description)
+        ->type_name(type)
+        ->group(kWholeModels);
+  };
+  text("--tokens", args.tokens, "IDS", "The ids that were read (default: the file's `ids`)");
+  text("--prompt", args.prompt, "TEXT", "The text that was read");
+}
+
 void add(CLI::App& command, int& exit_code) {
   auto args = std::make_shared<DoctorArgs>();
   command.add_option("CASE", args->case_name,
-                     "A worked example by name or file, instead of --q, --k, --v");
+                     "A worked example by name or file, instead of --q, --k, --v; with "
+                     "--activations a model");
   add_claim_flags(command, args->claims);
   add_attention_flags(command, args->attention);
   const auto text = [&](const char* flag, Text& to, const char* type, const char* description) {
@@ -366,6 +421,7 @@ void add(CLI::App& command, int& exit_code) {
   command.add_flag("--no-pairs", args->has_no_pairs, "Look for single mistakes only");
   command.add_flag("--json", args->is_json, "Write the diagnosis as JSON");
   add_probe_flags(command, *args);
+  add_port_flags(command, *args);
   command.callback([args, &command, &exit_code] { exit_code = run(command, *args); });
 }
 
@@ -379,7 +435,9 @@ const Command kDoctor{
     "glasshead doctor three-tokens-causal --weights \"1 0 0; .5 .5 0; .25 .25 .5\"\n"
     "# inputs that tell every mistake from every other in this shape\n"
     "glasshead doctor --probe probe --heads 8 --kv-heads 2 --q-len 70 --kv-len 130 --d-k 64 "
-    "--causal=end\n",
+    "--causal=end\n"
+    "# a whole model: where another program's numbers part from the right ones, and why\n"
+    "glasshead doctor stories260K --activations theirs.safetensors --tokens 1,403,407,261\n",
     add};
 
 }  // namespace glasshead::cli

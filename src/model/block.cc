@@ -347,10 +347,14 @@ std::vector<LayerCalls> layer_calls(const Stack& stack, const StackWeights& weig
 
 void apply_norm(const Norm& norm, const NormWeights& weights, const View<const float, 2>& x,
                 const View<float, 2>& y, const Context& context) {
-  if (norm.kind == NormKind::rms)
-    nn::rms_norm_rows(x, weights.gain, norm.eps, y, context);
-  else
+  if (norm.kind == NormKind::layer) {
     nn::layer_norm_rows(x, weights.gain, weights.bias, norm.eps, y, context);
+    return;
+  }
+  nn::rms_norm_rows(x, weights.gain, norm.eps, y, context);
+  if (weights.bias.empty()) return;  // no family's files have one
+  for (index_t r = 0; r < y.shape[0]; ++r)
+    for (index_t e = 0; e < y.shape[1]; ++e) y(r, e) += weights.bias[static_cast<std::size_t>(e)];
 }
 
 void run_layers(const StackRun& run, const View<float, 2>& x) {

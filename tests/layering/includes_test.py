@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "doctor": {"base", "core", "nn", "wire"},
     "audit": {"base", "core", "wire", "doctor"},  # files by the public header
     "model": {"base", "core", "formats", "text", "nn"},
+    "port": {"base", "nn", "wire", "model"},  # files and the doctor by their public headers
 }
 # What programs and bindings may include beside the public headers and their own: whole layers, and of the others the
 # headers made for them. What a program needs and finds in no public header belongs into one of these.
@@ -36,6 +37,7 @@ MAY_USE = {
     "base": {"sys", "asm"},  # only in cpu_features.cc: the processor is the operating system's to describe
     "kernels": set(), "core": {"fmt"}, "formats": {"fmt", "nlohmann"}, "text": set(), "nn": {"fmt"},
     "wire": {"fmt"}, "doctor": {"fmt"}, "audit": set(), "model": {"fmt"},
+    "port": {"fmt", "nlohmann"},
 }
 # Standard headers that break a promise: another machine's bits, output, or the WebAssembly build.
 FORBIDDEN_STD = {"iostream", "random", "regex", "thread", "mutex", "filesystem", "unordered_map",
