@@ -17,6 +17,10 @@ bool is_weights_or_lse(Point point) {
          point == Point::self_lse || point == Point::cross_lse;
 }
 
+// Programs keep scores before or after the mask, and hide with numbers of their own (-inf, -1e9):
+// they are no place here.
+bool is_scores(Point point) { return point == Point::self_scores || point == Point::cross_scores; }
+
 void keep_layer(Stack& stack, model::StackWeights& to, const model::StackWeights& from,
                 index_t layer) {
   const auto at = static_cast<std::size_t>(layer);
@@ -66,6 +70,7 @@ Runner::Runner(const Model& model, const PortText& text, const Context& context)
       text_(text),
       context_(context),
       places_(model::places_of(model.impl().description)) {
+  std::erase_if(places_, [](const NamedPlace& one) { return is_scores(one.place.point); });
   const Description& d = model.impl().description;
   const auto add = [&](const Stack& stack, bool is_encoder) {
     pieces_.push_back({Part::embedding, is_encoder, -1});
@@ -153,6 +158,7 @@ Numbers Runner::numbers_of(const Call& call, const Model& model,
   const Description& d = model.impl().description;
   std::vector<Tap> taps;
   for (const NamedPlace& place : model::places_of(d)) {
+    if (is_scores(place.place.point)) continue;
     const bool is_wanted =
         call.wanted != nullptr &&
         std::any_of(call.wanted->begin(), call.wanted->end(), [&](const std::string& name) {

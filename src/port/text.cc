@@ -57,7 +57,8 @@ std::string right_line(const PortReport& report) {
 std::string layout_lines(const PortReport& report) {
   std::vector<std::pair<std::string, std::vector<std::string>>> layouts;
   for (const PortPlace& place : report.places) {
-    if (place.layout.empty()) continue;
+    // Of a wrong place the layout is a guess: the one that is least wrong.
+    if (place.layout.empty() || !place.is_right) continue;
     const auto same = std::find_if(layouts.begin(), layouts.end(),
                                    [&](const auto& one) { return one.first == place.layout; });
     if (same == layouts.end())
