@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <limits>
 #include <utility>
+#include <variant>
 
 #include "cli/values.h"
 
@@ -152,6 +153,13 @@ void read_changes(const RunArgs& args, RunCall& call, std::vector<Problem>& prob
     if (const auto head = read_head("--ablate", text, problems)) call.changes.push_back(*head);
   for (const std::string& text : args.mean_ablate)
     if (const auto head = read_head("--mean-ablate", text, problems)) call.to_mean.push_back(*head);
+  for (const Change& change : call.changes)
+    for (const ReplaceHead& mean : call.to_mean)
+      if (const auto* zero = std::get_if<ReplaceHead>(&change);
+          zero != nullptr && zero->layer == mean.layer && zero->head == mean.head)
+        problems.push_back({"--mean-ablate", std::to_string(mean.layer) + "." +
+                                                 std::to_string(mean.head) +
+                                                 " is taken away by --ablate already"});
   const bool is_looked_at = args.has_lens || call.has_changes();
   if (is_looked_at && (args.fill || args.translate || !args.embed.empty()))
     problems.push_back(

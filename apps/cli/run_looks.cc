@@ -1,5 +1,6 @@
 // glasshead run --hide, --ablate and --lens: what the next token hangs on.
 #include <algorithm>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,23 @@ View<const float, 1> view_of(const std::vector<float>& row) {
 std::string column(std::string text, std::size_t width) {
   if (text.size() < width) text.insert(text.begin(), width - text.size(), ' ');
   return text;
+}
+
+// A position that the text has not would hide nothing, and look like one that does not matter.
+void need_positions(const std::vector<Change>& changes, index_t tokens) {
+  std::vector<Problem> problems;
+  const auto need = [&](const char* flag, index_t position) {
+    if (position >= tokens)  // below 0: the session says so, with what else is wrong
+      problems.push_back({flag, "position " + std::to_string(position) + "; there are " +
+                                    std::to_string(tokens) + " tokens, numbered from 0"});
+  };
+  for (const Change& change : changes)
+    if (const auto* pairs = std::get_if<HidePairs>(&change)) {
+      const char* const flag = pairs->queries.empty() ? "--hide" : "--cut";
+      for (const index_t key : pairs->keys) need(flag, key);
+      for (const index_t query : pairs->queries) need(flag, query);
+    }
+  if (!problems.empty()) throw OptionError("run", std::move(problems));
 }
 
 }  // namespace
@@ -54,6 +72,7 @@ std::vector<Change> Run::changes(const std::vector<index_t>& ids) {
 // The next token without the changes and with them: the most probable ones
 // before, the most probable ones after, and how far the two are apart.
 void Run::effect(const std::vector<index_t>& ids) {
+  need_positions(call_.changes, static_cast<index_t>(ids.size()));
   const std::vector<float> before = copy_of(row_of(session_.forward({{0, ids}}), 0));
   session_.truncate(0, 0);
   session_.change(changes(ids));
@@ -100,6 +119,7 @@ void Run::effect(const std::vector<index_t>& ids) {
 // What each layer's rows at the last token would say if they went into the head
 // as they are.
 void Run::lens(const std::vector<index_t>& ids) {
+  need_positions(call_.changes, static_cast<index_t>(ids.size()));
   session_.change(changes(ids));
   Taps taps({{.name = "embedding"}, {.name = "decoder.*.out"}});
   session_.forward({{0, ids}}, LogitRows::none, &taps);

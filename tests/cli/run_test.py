@@ -162,6 +162,14 @@ class Run(Case):
         self.assertIn("run: --ablate: layer 9", both)
         self.assertIn("run: --hide: position -1; positions count from 0", both)
 
+    def test_positions_that_the_text_has_not_are_refused(self):
+        args = "run", self.model("llama"), "--tokens", "5,6,7"
+        for flag, given, position in (("--hide", "0,3", 3), ("--cut", "9:3", 9)):
+            said = self.refused(*args, flag, given)
+            self.assertIn(f"run: {flag}: position {position}; there are 3 tokens, numbered from 0", said)
+        self.assertIn("run: --mean-ablate: 1.3 is taken away by --ablate already",
+                      self.refused(*args, "--ablate", "1.3", "--mean-ablate", "1.3"))
+
     def test_an_edge_is_cut_and_a_head_replaced_by_its_mean(self):
         model = self.model("llama")
         ids = self.of("0.ids")

@@ -82,6 +82,11 @@ def sessions(block):
 
 
 class Pages(unittest.TestCase):
+    def test_no_page_has_the_marks_of_a_merge(self):
+        marked = [f"{page.name}: {line}" for page in PAGES for line in page.read_text(encoding="utf-8").split("\n")
+                  if re.match(r"(<{7}|>{7}) |={7}$", line)]
+        self.assertEqual(marked, [])
+
     maxDiff = None
 
     def test_commands_print_what_the_page_shows(self):
