@@ -1,6 +1,8 @@
 #include "cli/head_document.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -11,26 +13,30 @@
 namespace glasshead::cli {
 namespace {
 
-// Keys, or coordinates, of a matrix that is shown whole.
-constexpr index_t kSmallMatrix = wire::kLongRow;
+constexpr index_t kSmallMatrix = wire::kLongRow;  // keys or coordinates of one that is shown whole
+constexpr std::size_t kWideRow = 64;              // coordinates of a row that is shown whole
+constexpr std::size_t kLargest = 8;               // of a wider row
 
+// "4 and 5", "4 to 7"
 std::string shared_words(const ModelHead& head) {
   const index_t share = head.heads / head.kv_heads;
-  if (share == 1) return "with keys and values of its own";
+  if (share == 1) return "has keys and values of its own";
   const index_t first = head.kv_head * share;
-  return fmt::format("reads key/value head {} of {}, as heads {} to {} do", head.kv_head,
-                     head.kv_heads, first, first + share - 1);
+  return fmt::format("reads key/value head {} of {}, as heads {} {} {} do", head.kv_head,
+                     head.kv_heads, first, share == 2 ? "and" : "to", first + share - 1);
 }
 
 std::string place_words(const ModelHead& head) {
-  return fmt::format("{} · head {} of {}, {} · query {}: {} · all counted from 0", head.place,
-                     head.at.head, head.heads, shared_words(head), head.at.query,
-                     wire::escape_controls(head.shown.query_labels[0]));
+  return fmt::format("query {}: {} · head {} of {} {} · counted from 0", head.at.query,
+                     wire::escape_controls(head.shown.query_labels[0]), head.at.head, head.heads,
+                     shared_words(head));
 }
 
 wire::Table row_table(const std::string& tap, const std::string& name,
-                      const std::vector<double>& row, const wire::DocumentOptions& options) {
+                      const std::vector<double>& row, const ModelHead& head,
+                      const wire::DocumentOptions& options) {
   wire::Table table;
+  table.row_labels = wire::shown_labels(head.shown.query_labels);
   table.tap = tap;
   table.name = name;
   table.row_index = {0};
@@ -55,8 +61,8 @@ bool is_large(const wire::Table& table) {
 void arrange_given(wire::Section& given, const ModelHead& head,
                    const wire::DocumentOptions& options) {
   if (!head.q_before.empty())
-    given.tables.insert(given.tables.begin(),
-                        row_table("q_before", "q before its position", head.q_before, options));
+    given.tables.insert(given.tables.begin(), row_table("q_before", "q before its position",
+                                                        head.q_before, head, options));
   if (options.print.is_full) return;
   std::string left_out;
   for (wire::Table& table : given.tables) {
@@ -65,7 +71,34 @@ void arrange_given(wire::Section& given, const ModelHead& head,
     if (table.is_repeated) left_out += (left_out.empty() ? "" : ", ") + table.tap;
   }
   if (!left_out.empty())
-    given.lines.push_back(left_out + ": --full shows them, --steps NAME one of them");
+    given.lines.push_back("left out: " + left_out + " (--full shows all, --steps NAME one)");
+}
+
+// "576 coordinates, of length 3.9512; the largest [43] 0.6461, ..."
+std::string row_words(const std::vector<double>& row, int decimals) {
+  std::vector<std::size_t> order(row.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const double x = std::fabs(row[a]), y = std::fabs(row[b]);
+    return x != y ? x > y : a < b;
+  });
+  double squares = 0;
+  for (const double x : row) squares += x * x;
+  std::string words = fmt::format("{} coordinates, of length {}; the largest", row.size(),
+                                  wire::print_alone(std::sqrt(squares), decimals));
+  for (std::size_t n = 0; n < std::min(kLargest, order.size()); ++n)
+    words += fmt::format("{} [{}] {}", n == 0 ? "" : ",", order[n],
+                         wire::print_number(row[order[n]], decimals));
+  return words;
+}
+
+// A model's width fills screens: its largest coordinates are told, and --full shows all.
+void arrange_projected(wire::Section& projected, const std::vector<double>& row,
+                       const wire::DocumentOptions& options) {
+  projected.remark = "what W_O makes of it: the head's share of what attention adds";
+  if (row.size() <= kWideRow || options.print.is_full) return;
+  for (wire::Table& table : projected.tables) table.is_repeated = true;
+  projected.lines.push_back(row_words(row, options.print.decimals));
 }
 
 std::string error_words(const HeadComparison& found) {
@@ -83,7 +116,7 @@ void add_head(wire::Document& document, const ModelHead& head, const Trace& trac
   for (wire::Section& section : document.sections) {
     if (section.title == "given") arrange_given(section, head, options);
     if (section.title == "projected")
-      section.remark = "what W_O makes of it: the head's share of what attention adds";
+      arrange_projected(section, trace.at("projected").values, options);
   }
   if (!is_own) return;
   const HeadComparison found = compare(head, trace);

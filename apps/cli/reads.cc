@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/model_files.h"
 #include "cli/run_report.h"
 #include "cli/values.h"
 #include "glasshead/model.h"
@@ -307,7 +308,7 @@ void add(CLI::App& command, int&) {
       ->type_name("N");
   command.add_option("--threads", args->threads, "Threads (0: all cores)")->type_name("N");
   command.add_flag("--json", args->is_json, "Print JSON, with every weight");
-  command.callback([args] { run(*args); });
+  command.callback([args] { in_name_of("reads", [&] { run(*args); }); });
 }
 
 }  // namespace

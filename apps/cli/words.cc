@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/model_files.h"
 #include "cli/run_report.h"
 #include "cli/values.h"
 #include "cli/words_vocabulary.h"
@@ -272,7 +273,7 @@ void add(CLI::App& command, int&) {
       ->type_name("WORD,...");
   command.add_option("--count", args->count, "How many tokens are shown (10)")->type_name("N");
   command.add_flag("--json", args->is_json, "Print JSON");
-  command.callback([args] { run(*args); });
+  command.callback([args] { in_name_of("words", [&] { run(*args); }); });
 }
 
 }  // namespace

@@ -25,13 +25,16 @@ Vocabulary::Vocabulary(const Model& model, const std::vector<std::string>& given
   }
 }
 
-// None where the vocabulary cannot spell it: one of SMILES has no space.
+// None where the vocabulary cannot spell it: one of SMILES has no space, others have an unknown
+// token.
 std::vector<index_t> Vocabulary::pieces(const std::string& text) const {
   try {
-    return words_->encode(text, false).ids;
+    std::vector<index_t> ids = words_->encode(text, false).ids;
+    const auto is_unknown = [&](index_t id) { return words_->unk() == id; };
+    if (std::none_of(ids.begin(), ids.end(), is_unknown)) return ids;
   } catch (const OptionError&) {
-    return {};
   }
+  return {};
 }
 
 Word Vocabulary::find(const std::string& flag, const std::string& given,
@@ -56,8 +59,7 @@ Word Vocabulary::find(const std::string& flag, const std::string& given,
   word.ids = is_bare || inside.empty() ? bare : inside;
   const std::vector<index_t>& other = is_bare ? inside : bare;
   if (word.ids.size() == 1 && other.size() == 1 && other != word.ids) word.twins = other;
-  const auto is_unknown = [&](index_t id) { return words_->unk() == id; };
-  if (word.ids.empty() || std::any_of(word.ids.begin(), word.ids.end(), is_unknown))
+  if (word.ids.empty())
     problems.push_back({flag, given + ": not a word of this model's vocabulary"});
   return word;
 }

@@ -3,24 +3,20 @@ README), and nonsense is refused with all that is wrong."""
 
 import json
 import os
-import struct
 
 from glasshead import Case, main, read_safetensors
-
-MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "models")
+from models import MODELS, numbers, with_words
 
 
 def expected(name):
     """{array: nested or flat numbers} of a model's file of expectations, weights as [heads][queries][keys]."""
     arrays = {}
-    for key, (kind, shape, raw) in read_safetensors(os.path.join(MODELS, name, "expected.safetensors")).items():
-        letter = {"I32": "i", "F32": "f", "F64": "d"}[kind]
-        numbers = struct.unpack(f"<{len(raw) // struct.calcsize(letter)}{letter}", raw)
+    for key, entry in read_safetensors(os.path.join(MODELS, name, "expected.safetensors")).items():
+        shape, values = numbers(entry)
         if "weights." in key:
             heads, n, keys = shape
-            numbers = [[list(numbers[(h * n + i) * keys:(h * n + i + 1) * keys]) for i in range(n)]
-                       for h in range(heads)]
-        arrays[key] = numbers
+            values = [[values[(h * n + i) * keys:(h * n + i + 1) * keys] for i in range(n)] for h in range(heads)]
+        arrays[key] = values
     return arrays
 
 
@@ -70,6 +66,9 @@ class Reads(Case):
             self.assertEqual(int(words[3]), sum(max(head) == head[j] for head in heads))
             self.assertAlmostEqual(float(words[5]), max(head[j] for head in heads), delta=6e-5)
 
+    def test_what_is_wrong_with_a_models_files_is_said_in_the_commands_name(self):
+        self.assertRegex(self.refused("reads", self.path("nowhere"), "--tokens", "1", "--query", "0"), "^reads: .*nowhere")
+
     def test_nonsense_is_refused(self):
         model = os.path.join(MODELS, "llama")
         self.assertEqual(self.refused("reads", model),
@@ -83,6 +82,18 @@ class Reads(Case):
         self.assertIn("reads: --tokens: ", self.refused("reads", model, "--tokens", "1,100000", "--query", "0"))
         self.assertIn("only an encoder-decoder writes", self.refused("reads", model, "--tokens", "1,2", "--query", "0",
                                                                      "--decoder-tokens", "0"))
+
+    def test_a_text_is_shown_in_its_vocabularys_words(self):
+        arrays = expected("llama")
+        model = with_words(self.folder, os.path.join(MODELS, "llama"), {})
+        ids = arrays["0.ids"]
+        result = self.run_command("reads", model, "--text", " ".join(f"w{n}" for n in ids), "--head", "1.2", code=None)
+        if "without tokenizers" in result.err:
+            self.skipTest("configured without tokenizers")
+        same = self.run_command("reads", model, "--tokens", self.ids(arrays), "--head", "1.2").out
+        self.assertEqual([line.split()[1] for line in result.out.splitlines()], [f"w{n}" for n in ids])
+        self.assertEqual([line.split()[4::3] for line in result.out.splitlines()],
+                         [line.split()[4::3] for line in same.splitlines()])
 
     def test_an_encoder_decoders_rows_are_those_of_cross_attention(self):
         arrays = expected("t5")

@@ -125,7 +125,7 @@ class Heads(Case):
         args = ("trace", model, "--tokens", self.ids(), "--layer", "1", "--head", "4")
         text = self.run_command(*args).out
         for line in ("llama · decoder.1.self, head 4, query 11 · ",
-                     "head 4 of 6, reads key/value head 2 of 3, as heads 4 to 5 do · query 11: 31",
+                     "query 11: 31 · head 4 of 6 reads key/value head 2 of 3, as heads 4 and 5 do · counted from 0",
                      "rows ✓", "fused path agrees ✓", "the model's own run agrees ✓", "q before its position",
                      "the model computed this head in f32: its weights differ from these by about"):
             self.assertIn(line, text)
@@ -154,6 +154,14 @@ class Heads(Case):
             weights = self.head(model, 10, 5, query)["weights"][0]
             self.close(weights, self.row("0.weights.10", 5, query), TOLERANCE)
             self.assertEqual(max(range(56), key=lambda j: weights[j]), key)
+        args = ("trace", model, "--tokens", self.ids(), "--layer", "10", "--head", "5")
+        text = self.run_command(*args).out
+        found = json.loads(self.run_command(*args, "--format", "json").out)["projected"][0]
+        largest = sorted(range(256), key=lambda n: -abs(found[n]))[:2]
+        self.assertIn(f"256 coordinates, of length {math.sqrt(dot(found, found)):.4f}; the largest "
+                      + ", ".join(f"[{n}] {found[n]:.4f}" for n in largest), text)
+        self.assertIn("left out: k, v, W_O (--full shows all", text)
+        self.assertNotIn("coordinates, of length", self.run_command(*args, "--full").out)
 
     def test_every_form_of_a_case_is_one_of_a_head(self):
         args = ("trace", self.model("llama"), "--tokens", self.ids(), "--layer", "1", "--head", "4")

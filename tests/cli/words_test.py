@@ -4,19 +4,38 @@ numbers, and nonsense is refused with all that is wrong."""
 import json
 import math
 import os
-import struct
 
 from glasshead import Case, main, read_safetensors
+from models import MODELS, numbers
 
-MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "models")
 LLAMA = os.path.join(MODELS, "llama")
 
 
 def table():
-    kind, (rows, width), raw = read_safetensors(os.path.join(LLAMA, "model.safetensors"))["model.embed_tokens.weight"]
-    assert kind == "F32"
-    numbers = struct.unpack(f"<{rows * width}f", raw)
-    return [numbers[n * width:(n + 1) * width] for n in range(rows)]
+    (rows, width), values = numbers(
+        read_safetensors(os.path.join(LLAMA, "model.safetensors"))["model.embed_tokens.weight"])
+    return [values[n * width:(n + 1) * width] for n in range(rows)]
+
+
+def with_spaces(folder):
+    """The model with a vocabulary in which a token may begin with a space, as byte-level BPE has it."""
+    path = os.path.join(folder, "spaces")
+    os.mkdir(path)
+    for name in os.listdir(LLAMA):
+        os.symlink(os.path.join(LLAMA, name), os.path.join(path, name))
+    words = {0: "<unk>", 5: "\u0120king", 6: "king", 7: "queen", 8: "-", 9: "\u0120man"}
+    vocab = {words.get(n, f"w{n}"): n for n in range(len(table()))}
+    content = {"version": "1.0", "truncation": None, "padding": None, "normalizer": None, "decoder": None,
+               "added_tokens": [{"id": 0, "content": "<unk>", "single_word": False, "lstrip": False, "rstrip": False,
+                                 "normalized": False, "special": True}],
+               "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+                                 "use_regex": True},
+               "post_processor": None,
+               "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"}}
+    for name, value in (("tokenizer.json", content), ("tokenizer_config.json", {"unk_token": "<unk>"})):
+        with open(os.path.join(path, name), "w", encoding="utf-8") as file:
+            json.dump(value, file)
+    return path
 
 
 def dot(a, b):
@@ -64,6 +83,28 @@ class Words(Case):
         text = self.run_command(*args).out
         self.assertIn(f"#3 → #4 and #5 → #6: cosine {cosine(one, other):.4f}\n", text)
         self.assertIn(f"{places[1]:>8.4f}  #8\n", text)
+
+    def test_a_word_is_taken_with_its_space_else_without_else_in_pieces(self):
+        model = with_spaces(self.folder)
+        if "without tokenizers" in self.run_command("words", model, "--nearest", "king", code=None).err:
+            self.skipTest("configured without tokenizers")
+        rows = table()
+        mean = [sum(three) / 3 for three in zip(rows[5], rows[8], rows[7])]
+        for word, said, vector, left_out in (
+                ("king", "\u0120king #5 (the same word is also king #6)", rows[5], (5, 6)),
+                ("queen", "queen #7", rows[7], (7,)),
+                ("man", "\u0120man #9", rows[9], (9,)),
+                ("king-queen", "the mean of 3 tokens: \u0120king #5 - #8 queen #7", mean, ())):
+            args = ["words", model, "--nearest", word]
+            self.assertEqual(self.run_command(*args).out.splitlines()[0], f"{word}  {said}")
+            found = json.loads(self.run_command(*args, "--json").out)["nearest"][0]
+            best = max((n for n in range(len(rows)) if n not in left_out), key=lambda n: cosine(rows[n], vector))
+            self.assertEqual(found["id"], best)
+        self.assertEqual(self.refused("words", model, "--nearest", "zebra"),
+                         "words: --nearest: zebra: not a word of this model's vocabulary\n")
+
+    def test_what_is_wrong_with_a_models_files_is_said_in_the_commands_name(self):
+        self.assertRegex(self.refused("words", self.path("nowhere"), "--nearest", "#1"), "^words: .*nowhere")
 
     def test_nonsense_is_refused(self):
         self.assertEqual(self.refused("words", LLAMA),
