@@ -151,8 +151,13 @@ bool is_model(const std::string& path) {
 }
 
 void refuse_model_flags(const TraceArgs& args, std::vector<Problem>& problems) {
-  const std::string why = "reads a head of a model, and " + args.name +
-                          " is a case; a model is a directory, a .safetensors or a .gguf file";
+  std::error_code ignored;
+  const bool is_path = args.name.find('/') != std::string::npos;
+  const bool is_missing = is_path && !std::filesystem::exists(args.name, ignored);
+  const std::string why =
+      is_missing ? "reads a head of a model; " + args.name + ": no such file"
+                 : "reads a head of a model, and " + args.name +
+                       " is a case; a model is a directory, a .safetensors or a .gguf file";
   const std::pair<const char*, bool> flags[] = {
       {"--text", args.text.has_value()},
       {"--tokens", args.tokens.has_value()},

@@ -216,6 +216,8 @@ class Heads(Case):
         said = self.refused("trace", "three-tokens", "--layer", "1", "--text", "a", "--save-case", "x.json")
         for flag in ("--layer", "--text", "--save-case"):
             self.assertIn(f"trace: {flag}: reads a head of a model, and three-tokens is a case", said)
+        said = self.refused("trace", "nowhere/model", "--tokens", "5", "--layer", "1", "--head", "4")
+        self.assertIn("trace: --tokens: reads a head of a model; nowhere/model: no such file", said)
         self.assertFalse(os.path.exists(self.path("x.json")))
 
 
