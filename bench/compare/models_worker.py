@@ -34,11 +34,11 @@ class Glasshead:
     """This library, through ours_model.cc."""
 
     def __init__(self):
-        self.library = ctypes.CDLL(str(models.SHIM))
-        self.library.glasshead_model_open.restype = ctypes.c_void_p
-        self.library.glasshead_compare_isa.restype = ctypes.c_char_p
+        self.shim = ctypes.CDLL(str(models.SHIM))
+        self.shim.glasshead_model_open.restype = ctypes.c_void_p
+        self.shim.glasshead_compare_isa.restype = ctypes.c_char_p
         self.error = ctypes.create_string_buffer(2000)
-        self.handle = self.library.glasshead_model_open(str(models.path_of(row, FOLDER)).encode(), self.error, ctypes.c_size_t(2000))
+        self.handle = self.shim.glasshead_model_open(str(models.path_of(row, FOLDER)).encode(), self.error, ctypes.c_size_t(2000))
         if not self.handle:
             raise RuntimeError(self.error.value.decode())
         self.ids = numpy.ascontiguousarray(IDS)
@@ -48,11 +48,11 @@ class Glasshead:
 
     def version(self):
         text = (models.ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-        return f"{text.split('project(glasshead VERSION ')[1].split()[0]} ({self.library.glasshead_compare_isa().decode()})"
+        return f"{text.split('project(glasshead VERSION ')[1].split()[0]} ({self.shim.glasshead_compare_isa().decode()})"
 
     def _call(self, name, *arguments):
         pass_on = [a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, numpy.ndarray) else ctypes.c_int64(a) for a in arguments]
-        if not getattr(self.library, name)(ctypes.c_void_p(self.handle), *pass_on, self.error, ctypes.c_size_t(2000)):
+        if not getattr(self.shim, name)(ctypes.c_void_p(self.handle), *pass_on, self.error, ctypes.c_size_t(2000)):
             raise RuntimeError(self.error.value.decode())
 
     def read(self):
