@@ -3,7 +3,6 @@
 Needs NumPy: where this interpreter has none, one that has is looked for (build/python-env, the system's own); without
 any the test is skipped (exit code 77), and says so.
 """
-import importlib.util
 import json
 import os
 import pathlib
@@ -14,19 +13,8 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "specimens"))
-
-
-def with_numpy():
-    """Starts over with an interpreter that has NumPy, or skips."""
-    if importlib.util.find_spec("numpy") is not None:
-        return
-    root = HERE.parent.parent
-    for python in (root / "build/python-env/bin/python", pathlib.Path("/usr/bin/python3")):
-        if python.exists() and subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0:
-            os.execv(python, [str(python), *sys.argv])
-    print("NumPy is not installed: make python, or apt-get install python3-numpy")
-    sys.exit(77)
-
+sys.path.insert(0, str(HERE.parent))
+from with_numpy import with_numpy  # noqa: E402
 
 with_numpy()
 import numpy as np  # noqa: E402
