@@ -1,9 +1,9 @@
 // Keys and values that stay while queries come and go: what decoding keeps between steps.
 //
 //   KvCache cache({.batch = 1, .kv_heads = 8, .d_k = 128, .d_v = 128, .type = KvType::bf16});
-//   cache.append(k, v);                               // [1, 8, n, 128] each: a prompt, or one
-//   token options.mask = Mask::causal(); attend(q, cache.input(), out, options);           // q's
-//   last row stands at the last key
+//   cache.append(k, v);  // [1, 8, n, 128] each: a prompt, or one token
+//   options.mask = Mask::causal();
+//   attend(q, cache.input(), out, options);  // q's last row stands at the last key
 //
 // Key and value n of a sequence keep position n for good, whatever is stored where. The bits of a
 // result are those of attend over tensors that hold the same numbers (docs/kv-cache.md): not a
