@@ -128,12 +128,7 @@ void run(const HeadsArgs& args) {
 
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<HeadsArgs>();
-  command
-      .add_option("model", args->model,
-                  "A directory with config.json and .safetensors, or a "
-                  ".gguf file")
-      ->required()
-      ->type_name("MODEL");
+  add_model(command, args->model);
   command.add_option("--prompt", args->prompt, "The text to read")->type_name("TEXT");
   command.add_option("--tokens", args->tokens, "The text as token ids: 1,403,407")
       ->type_name("IDS");

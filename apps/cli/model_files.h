@@ -4,11 +4,21 @@
 
 #include <string>
 
+#include <CLI/CLI.hpp>
+
 #include "glasshead/error.h"
 #include "glasshead/model.h"
 #include "glasshead/tokenizer.h"
 
 namespace glasshead::cli {
+
+// The argument MODEL.
+inline void add_model(CLI::App& command, std::string& path) {
+  command
+      .add_option("model", path, "A directory with config.json and .safetensors, or a .gguf file")
+      ->required()
+      ->type_name("MODEL");
+}
 
 // Runs `work`; an Error of it becomes one of `command`.
 template <class Work>

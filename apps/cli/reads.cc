@@ -287,11 +287,7 @@ void run(const ReadsArgs& args) {
 
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<ReadsArgs>();
-  command
-      .add_option("model", args->model,
-                  "A directory with config.json and .safetensors, or a .gguf file")
-      ->required()
-      ->type_name("MODEL");
+  add_model(command, args->model);
   command.add_option("--text", args->text, "The text that is read")->type_name("TEXT");
   command.add_option("--tokens", args->tokens, "The text as token ids: 1,403,407")
       ->type_name("IDS");

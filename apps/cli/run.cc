@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/model_files.h"
 #include "cli/run_args.h"
 #include "cli/run_model.h"
 
@@ -51,12 +52,7 @@ void run(const RunArgs& args) {
 
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<RunArgs>();
-  command
-      .add_option("model", args->model,
-                  "A directory with config.json and .safetensors, or a "
-                  ".gguf file")
-      ->required()
-      ->type_name("MODEL");
+  add_model(command, args->model);
   command.add_option("--prompt", args->prompt, "A text to continue")->type_name("TEXT");
   command
       .add_option("--chat", args->chat, "What a user says, in the form the model was trained on")

@@ -252,11 +252,7 @@ void run(const WordsArgs& args) {
 
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<WordsArgs>();
-  command
-      .add_option("model", args->model,
-                  "A directory with config.json and .safetensors, or a .gguf file")
-      ->required()
-      ->type_name("MODEL");
+  add_model(command, args->model);
   command
       .add_option("--nearest", args->nearest,
                   "The tokens whose vectors lie nearest to a word's; #123 is a token id")
