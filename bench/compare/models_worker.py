@@ -1,6 +1,6 @@
 """One engine on one row of models.py in a process of its own: `models_worker.py ENGINE ROW FOLDER THREADS`, driven line by line by models.py.
 
-It says what it is and how far its answer is from transformers' in f32, then times a run for each line it is sent."""
+It says what it is and how far its answer is from transformers' in f32, then times a turn of the row's repeats for each line it is sent: milliseconds of one."""
 import ctypes
 import importlib.metadata
 import json
@@ -217,8 +217,9 @@ def main():
     print(json.dumps({"version": engine.version(), **wrong}), file=ANSWERS, flush=True)
     for _ in sys.stdin:
         cpu = time.process_time()
-        ms = run(engine)
-        print(json.dumps({"ms": float(f"{ms:.6g}"), "cpu_ms": float(f"{(time.process_time() - cpu) * 1e3:.6g}")}), file=ANSWERS, flush=True)
+        ms = sum(run(engine) for _ in range(row.repeats)) / row.repeats
+        cpu_ms = (time.process_time() - cpu) * 1e3 / row.repeats
+        print(json.dumps({"ms": float(f"{ms:.6g}"), "cpu_ms": float(f"{cpu_ms:.6g}")}), file=ANSWERS, flush=True)
 
 
 main()
