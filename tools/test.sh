@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 jobs=$(nproc)
 log=build/test-logs
 mkdir -p "$log"
-failed=()
+rm -f "$log"/*.failed
 
 # The lines of a log that tell what failed, as compilers, CTest, GoogleTest, unittest, pytest, node, sanitizers, fuzz.sh
 # and cargo write them; $2... are options of grep.
@@ -29,7 +29,7 @@ part() {  # part NAME COMMAND...
     telling "$log/$name.log" -A12 | head -n 200
     printf '%-28s           its end\n' "$name"
     tail -n 30 "$log/$name.log"
-    failed+=("$name")
+    : >"$log/$name.failed"
   fi
 }
 
@@ -53,18 +53,27 @@ rust() {  # the crate's own tests, and its style where those tools are installed
 }
 formatted() { git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror; }
 
+# Much of these is one thread that waits for a browser or an interpreter: they go side by side.
+page() {
+  part web tools/web.sh
+  part site tools/site.sh
+  part python tools/python.sh  # after the page, which the wheel takes along
+}
+others() {
+  if [ "$(uname -m)" = aarch64 ]; then
+    echo 'neon                         runs on this machine itself, with the other tests; no emulator is needed'
+  else
+    part neon neon
+  fi
+  part rust rust
+  part format formatted
+}
+
 part build-release build release
 part build-wasm build wasm
-if [ "$(uname -m)" = aarch64 ]; then
-  echo 'neon                         runs on this machine itself, with the other tests; no emulator is needed'
-else
-  part neon neon
-fi
-part web tools/web.sh
-part site tools/site.sh
-part python tools/python.sh  # after the page, which the wheel takes along
-part rust rust
-part format formatted
+others &
+page
+wait
 if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part build-asan build asan -DGLASSHEAD_FUZZ=ON
   part asan ctest --preset asan -j "$jobs"
@@ -72,11 +81,13 @@ if [ -z "${SKIP_SANITIZERS:-}" ]; then
   part tsan threads
 fi
 
-ctest --preset release -j "$jobs" || failed+=(release)
-[ ${#failed[@]} -eq 0 ] && exit
+ctest --preset release -j "$jobs" || : >"$log/release.failed"
+failed=("$log"/*.failed)
+[ -e "${failed[0]}" ] || exit 0
 # Last, so that the end of whatever keeps the output says it: which parts, and the first lines that tell why.
 echo
-for name in "${failed[@]}"; do
+for mark in "${failed[@]}"; do
+  name=$(basename "$mark" .failed)
   echo "FAILED: $name"
   [ ! -f "$log/$name.log" ] || telling "$log/$name.log" | head -n 8 | cut -c1-200
 done
