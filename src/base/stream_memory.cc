@@ -1,5 +1,6 @@
 #include "base/stream_memory.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -51,6 +52,7 @@ StreamMemory::StreamMemory(std::size_t bytes) {
 }
 
 StreamMemory::~StreamMemory() {
+  if (area_) return;
 #if defined(__linux__)
   if (mapped_ != 0) {
     munmap(data_, mapped_);
@@ -61,12 +63,31 @@ StreamMemory::~StreamMemory() {
 }
 
 StreamMemory::StreamMemory(StreamMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), mapped_(std::exchange(other.mapped_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      mapped_(std::exchange(other.mapped_, 0)),
+      area_(std::exchange(other.area_, nullptr)) {}
 
 StreamMemory& StreamMemory::operator=(StreamMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(mapped_, other.mapped_);
+  std::swap(area_, other.area_);
   return *this;
+}
+
+StreamMemory StreamRoom::take(std::size_t bytes) {
+  constexpr std::size_t kLargest = std::size_t{64} << 20;
+  if (bytes > SIZE_MAX - 64) return StreamMemory(bytes);  // which throws
+  const std::size_t lines = (bytes + 63) / 64 * 64;
+  if (area_ == nullptr || lines > size_ - used_) {
+    size_ = std::max(lines, std::min(kLargest, 2 * size_));
+    used_ = 0;
+    area_ = std::make_shared<const StreamMemory>(size_);
+  }
+  StreamMemory piece;
+  piece.data_ = static_cast<std::byte*>(area_->data()) + used_;
+  piece.area_ = area_;
+  used_ += lines;
+  return piece;
 }
 
 }  // namespace glasshead

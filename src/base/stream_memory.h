@@ -4,9 +4,13 @@
 //
 //   StreamMemory memory(bytes);
 //   write(memory.data());
+//
+//   StreamRoom room;                        // for many pieces: small ones share huge pages
+//   StreamMemory first = room.take(bytes), second = room.take(bytes);
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 namespace glasshead {
 
@@ -21,8 +25,21 @@ class StreamMemory {
   void* data() const { return data_; }
 
  private:
+  friend class StreamRoom;
   void* data_ = nullptr;
-  std::size_t mapped_ = 0;  // bytes of a mapping of its own; 0: from operator new
+  std::size_t mapped_ = 0;                    // bytes of a mapping of its own; 0: from operator new
+  std::shared_ptr<const StreamMemory> area_;  // instead: it is a piece of this
+};
+
+// Gives out pieces that follow each other in areas of growing size, at most twice what is taken.
+// An area lives as long as its last piece, which may outlive the room.
+class StreamRoom {
+ public:
+  StreamMemory take(std::size_t bytes);
+
+ private:
+  std::shared_ptr<const StreamMemory> area_;
+  std::size_t size_ = 0, used_ = 0;  // of the area
 };
 
 }  // namespace glasshead

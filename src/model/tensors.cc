@@ -104,7 +104,7 @@ nn::Linear Tensors::linear(const std::vector<Rows>& rows, index_t in, bool has_b
     if (has_bias) append(need(name(slot, side, layer, ".bias"), {out}), bias);
   }
   if (!builds_ || parts.size() != rows.size()) return {};
-  nn::Linear made(std::span<const nn::StoredMatrix>(parts), bias);
+  nn::Linear made(parts, bias, room_);
   bytes_ += made.bytes();
   return made;
 }

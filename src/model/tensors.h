@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/stream_memory.h"
 #include "formats/checkpoint.h"
 #include "glasshead/error.h"
 #include "model/catalog/family.h"
@@ -57,6 +58,7 @@ class Tensors {
   std::vector<Problem>& problems_;
   bool builds_ = false;
   index_t bytes_ = 0;
+  StreamRoom room_;  // for the matrices, in the order in which they are built
   enum class Use : unsigned char { none, used, copy };
   std::vector<Use> uses_;  // [tensors]
 };

@@ -1,10 +1,10 @@
 #include "nn/linear.h"
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "base/assert.h"
-#include "base/stream_memory.h"
 #include "core/context_impl.h"
 #include "core/scratch.h"
 #include "nn/linear_pack.h"
@@ -212,12 +212,31 @@ void apply_tiles(const Call& call, const Packed& packed, const Pool& pool) {
   });
 }
 
+// Whether all factors are finite.
+bool pack_all(const StoredMatrix& matrix, const Part& part, std::byte* data) {
+  constexpr index_t kItem = index_t{1} << 18;  // bytes of a work item
+  const index_t groups = groups_of(matrix.out);
+  const index_t each = kItem / std::max<index_t>(1, part.group_bytes) + 1;
+  std::atomic<bool> is_plain{true};
+  default_context().impl().pool.run((groups + each - 1) / each, [&](index_t item, int) {
+    const index_t first = item * each, count = std::min(each, groups - first);
+    if (!pack(matrix, first, count, data + first * part.group_bytes)) is_plain = false;
+  });
+  return is_plain;
+}
+
 }  // namespace
 
 Linear::Linear(const StoredMatrix& weights, std::span<const float> bias)
     : Linear(std::span(&weights, 1), bias) {}
 
 Linear::Linear(std::span<const StoredMatrix> weights, std::span<const float> bias) {
+  StreamRoom room;
+  *this = Linear(weights, bias, room);
+}
+
+Linear::Linear(std::span<const StoredMatrix> weights, std::span<const float> bias,
+               StreamRoom& room) {
   const auto packed = std::make_shared<Packed>();
   packed->in = weights[0].in;
   packed->type = weights[0].type;
@@ -236,13 +255,12 @@ Linear::Linear(std::span<const StoredMatrix> weights, std::span<const float> bia
     packed->groups += groups_of(matrix.out);
     bytes += groups_of(matrix.out) * packed->parts.back().group_bytes;
   }
-  packed->weights = StreamMemory(static_cast<std::size_t>(bytes));
+  packed->weights = room.take(static_cast<std::size_t>(bytes));
   auto* data = static_cast<std::byte*>(packed->weights.data());
   for (std::size_t n = 0; n < weights.size(); ++n) {
     Part& part = packed->parts[n];
     part.data = data;
-    pack(weights[n], data);
-    part.is_plain = is_plain(part.form, data, part.out, packed->in);
+    part.is_plain = pack_all(weights[n], part, data);
     data += groups_of(part.out) * part.group_bytes;
   }
   packed->bias = AlignedArray<float>(packed->groups * kGroup);

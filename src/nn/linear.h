@@ -20,6 +20,7 @@
 #include <span>
 
 #include "base/stored.h"
+#include "base/stream_memory.h"
 #include "glasshead/context.h"
 #include "glasshead/tensor.h"
 
@@ -37,11 +38,13 @@ class Linear {
   Linear() = default;
   // Copies: `weights` and `bias` ([out], or empty for none) need not outlive it. f64 is rounded to
   // f32; the other types are kept. in must be a multiple of the type's block, is_number(type) hold;
-  // the data needs no alignment.
+  // the data needs no alignment. Packed by the threads of default_context().
   Linear(const StoredMatrix& weights, std::span<const float> bias);
   // Several matrices with one input as one layer, their rows one after another (q, k and v, or gate
   // and up): fewer and larger calls. Their types may differ. At least one; bias [sum of out].
   Linear(std::span<const StoredMatrix> weights, std::span<const float> bias);
+  // The same, the weights behind those that were packed into `room` before.
+  Linear(std::span<const StoredMatrix> weights, std::span<const float> bias, StreamRoom& room);
 
   index_t out() const;
   index_t in() const;

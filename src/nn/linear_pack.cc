@@ -181,6 +181,20 @@ std::uint32_t squeezed(std::uint64_t bytes) {
   return static_cast<std::uint32_t>(bytes | bytes >> 16);
 }
 
+// Where a stored block of four bits and one scale has its quants, elements j and j + 16 in byte j;
+// 0 for the other forms.
+constexpr index_t nibbles_at(WeightForm form) {
+  return form == WeightForm::q4_0 ? 2 : form == WeightForm::q4_1 ? 4 : 0;
+}
+
+void put_nibbles(const std::byte* from, std::byte* to) {
+  for (index_t n = 0; n < 2; ++n) {
+    const auto bytes = load<std::uint64_t>(from + 8 * n);
+    store(to + n * 4 * kGroup, squeezed(bytes));
+    store(to + (n + 2) * 4 * kGroup, squeezed(bytes >> 4));
+  }
+}
+
 template <WeightForm kForm>
 void put_quants(const Quants& quants, std::byte* sub, index_t lane) {
   constexpr Layout is = layout(kForm);
@@ -216,44 +230,52 @@ std::uint8_t quant_at(WeightForm form, const std::byte* sub, index_t lane, int e
   return static_cast<std::uint8_t>(q);
 }
 
-// One output's block; `from` null for an output that isn't there.
+// One output's block.
 template <WeightForm kForm>
 void put_block(const std::byte* from, std::byte* block, index_t lane) {
   constexpr Layout is = layout(kForm);
-  constexpr bool is_super = is.scales != 0;
   constexpr index_t d_at =
       kForm == WeightForm::q6_k ? 208 : 0;  // where the stored block has its f16 d
-  if (from != nullptr) {
-    store(block + 2 * lane, load<std::uint16_t>(from + d_at));
-    if (is.has_least) store(block + kHalves + 2 * lane, load<std::uint16_t>(from + d_at + 2));
-  } else {
-    store(block + 2 * lane, std::uint16_t{0});
-    if (is.has_least) store(block + kHalves + 2 * lane, std::uint16_t{0});
-  }
+  store(block + 2 * lane, load<std::uint16_t>(from + d_at));
+  if (is.has_least) store(block + kHalves + 2 * lane, load<std::uint16_t>(from + d_at + 2));
   std::byte* sub = block + is.head;
+  if constexpr (nibbles_at(kForm) != 0)
+    return put_nibbles(from + nibbles_at(kForm), sub + 4 * lane);
   for (index_t n = 0; n < is.elements / 32; ++n, sub += sub_bytes(kForm)) {
-    const bool is_there = from != nullptr;
-    put_quants<kForm>(is_there ? stored_quants<kForm>(from, n) : Quants{}, sub, lane);
-    if constexpr (is_super) {
-      const Scales scales = is_there ? stored_scales<kForm>(from, n) : Scales{0, 0};
+    put_quants<kForm>(stored_quants<kForm>(from, n), sub, lane);
+    if constexpr (is.scales != 0) {
+      const Scales scales = stored_scales<kForm>(from, n);
       store(sub + lane, scales.first);
       store(sub + kGroup + lane, scales.second);
     }
   }
 }
 
+// Whether the block's factors, d and m of its outputs, are finite.
 template <WeightForm kForm>
-void pack_blocks(const StoredMatrix& matrix, std::byte* data) {
+bool has_finite_factors(const std::byte* block) {
+  std::uint16_t infinite = 0;
+  for (index_t n = 0; n < layout(kForm).head / 2; ++n)
+    infinite |=
+        static_cast<std::uint16_t>((load<std::uint16_t>(block + 2 * n) & 0x7c00U) == 0x7c00U);
+  return infinite == 0;
+}
+
+template <WeightForm kForm>
+bool pack_blocks(const StoredMatrix& matrix, index_t first, index_t count, std::byte* data) {
   constexpr Layout is = layout(kForm);
   const index_t blocks = matrix.in / is.elements;
-  for (index_t o0 = 0; o0 < groups_of(matrix.out) * kGroup; o0 += kGroup)
-    for (index_t n = 0; n < blocks; ++n, data += block_bytes_of(kForm))
-      for (index_t lane = 0; lane < kGroup; ++lane) {
-        const index_t o = o0 + lane;
-        put_block<kForm>(
-            o < matrix.out ? matrix.data + (o * blocks + n) * is.stored_bytes : nullptr, data,
-            lane);
-      }
+  bool is_plain = true;
+  for (index_t o0 = first * kGroup; o0 < (first + count) * kGroup; o0 += kGroup) {
+    const index_t lanes = std::min(kGroup, matrix.out - o0);
+    for (index_t n = 0; n < blocks; ++n, data += block_bytes_of(kForm)) {
+      if (lanes < kGroup) std::memset(data, 0, static_cast<std::size_t>(block_bytes_of(kForm)));
+      for (index_t lane = 0; lane < lanes; ++lane)
+        put_block<kForm>(matrix.data + ((o0 + lane) * blocks + n) * is.stored_bytes, data, lane);
+      is_plain &= has_finite_factors<kForm>(data);
+    }
+  }
+  return is_plain;
 }
 
 // Element e of a block by its formula, each operation rounded to f32.
@@ -292,11 +314,11 @@ float block_element(WeightForm form, const std::byte* block, index_t lane, int e
 // From memory as From into memory as To, 32 outputs at a time; sixteen elements of each, so that
 // what is read stays in the first cache whatever the distance from row to row.
 template <class From, class To>
-void pack_elements(const StoredMatrix& matrix, std::byte* data) {
+bool pack_elements(const StoredMatrix& matrix, index_t first, index_t count, std::byte* data) {
   constexpr index_t kRun = 16;
   const index_t out_step = matrix.is_transposed ? 1 : matrix.in;
   const index_t in_step = matrix.is_transposed ? matrix.out : 1;
-  for (index_t o0 = 0; o0 < groups_of(matrix.out) * kGroup; o0 += kGroup)
+  for (index_t o0 = first * kGroup; o0 < (first + count) * kGroup; o0 += kGroup)
     for (index_t e0 = 0; e0 < matrix.in; e0 += kRun) {
       const index_t run = std::min(kRun, matrix.in - e0);
       for (index_t lane = 0; lane < kGroup; ++lane) {
@@ -311,6 +333,7 @@ void pack_elements(const StoredMatrix& matrix, std::byte* data) {
       }
       data += run * kGroup * static_cast<index_t>(sizeof(To));
     }
+  return true;
 }
 
 float element_at(WeightForm form, const std::byte* at) {
@@ -355,44 +378,35 @@ index_t group_bytes(WeightForm form, index_t in) {
   return in / layout(form).elements * block_bytes_of(form);
 }
 
-void pack(const StoredMatrix& matrix, std::byte* data) {
+bool pack(const StoredMatrix& matrix, index_t first, index_t count, std::byte* data) {
   const WeightForm form = form_of(matrix.type);
   GLASSHEAD_ASSERT(matrix.in % layout(form).elements == 0);
   GLASSHEAD_ASSERT(!matrix.is_transposed || !is_quantised_form(form));
   switch (form) {
     case WeightForm::f32:
-      if (matrix.type == Stored::f64) return pack_elements<double, float>(matrix, data);
-      return pack_elements<std::uint32_t, std::uint32_t>(matrix, data);
+      break;
     case WeightForm::bf16:
     case WeightForm::f16:
-      return pack_elements<std::uint16_t, std::uint16_t>(matrix, data);
+      return pack_elements<std::uint16_t, std::uint16_t>(matrix, first, count, data);
     case WeightForm::q8_0:
-      return pack_blocks<WeightForm::q8_0>(matrix, data);
+      return pack_blocks<WeightForm::q8_0>(matrix, first, count, data);
     case WeightForm::q4_0:
-      return pack_blocks<WeightForm::q4_0>(matrix, data);
+      return pack_blocks<WeightForm::q4_0>(matrix, first, count, data);
     case WeightForm::q4_1:
-      return pack_blocks<WeightForm::q4_1>(matrix, data);
+      return pack_blocks<WeightForm::q4_1>(matrix, first, count, data);
     case WeightForm::q5_0:
-      return pack_blocks<WeightForm::q5_0>(matrix, data);
+      return pack_blocks<WeightForm::q5_0>(matrix, first, count, data);
     case WeightForm::q5_1:
-      return pack_blocks<WeightForm::q5_1>(matrix, data);
+      return pack_blocks<WeightForm::q5_1>(matrix, first, count, data);
     case WeightForm::q4_k:
-      return pack_blocks<WeightForm::q4_k>(matrix, data);
+      return pack_blocks<WeightForm::q4_k>(matrix, first, count, data);
     case WeightForm::q5_k:
-      return pack_blocks<WeightForm::q5_k>(matrix, data);
+      return pack_blocks<WeightForm::q5_k>(matrix, first, count, data);
     case WeightForm::q6_k:
-      return pack_blocks<WeightForm::q6_k>(matrix, data);
+      return pack_blocks<WeightForm::q6_k>(matrix, first, count, data);
   }
-}
-
-bool is_plain(WeightForm form, const std::byte* data, index_t out, index_t in) {
-  if (!is_quantised_form(form)) return true;
-  const index_t blocks = groups_of(out) * (in / layout(form).elements);
-  const index_t factors = layout(form).head / 2;
-  for (index_t n = 0; n < blocks; ++n, data += block_bytes_of(form))
-    for (index_t lane = 0; lane < factors; ++lane)
-      if ((load<std::uint16_t>(data + 2 * lane) & 0x7c00U) == 0x7c00U) return false;
-  return true;
+  if (matrix.type == Stored::f64) return pack_elements<double, float>(matrix, first, count, data);
+  return pack_elements<std::uint32_t, std::uint32_t>(matrix, first, count, data);
 }
 
 void unpack_row(WeightForm form, const std::byte* data, index_t in, index_t o, index_t first,
