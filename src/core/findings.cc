@@ -6,18 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/fail.h"
+#include "base/shape_text.h"
 
 namespace glasshead {
 namespace {
-
-std::string joined(std::span<const index_t> numbers, const char* between) {
-  std::string text;
-  for (index_t number : numbers) {
-    if (!text.empty()) text += between;
-    text += fmt::format("{}", number);
-  }
-  return text;
-}
 
 // 0 <= x < 1e15, six decimals, without trailing zeros.
 std::string fixed_text(double x) {

@@ -96,13 +96,4 @@ bool keep_elements(const StoredType& type, std::span<const std::byte> raw, FileT
   return true;
 }
 
-std::string shape_text(const std::vector<index_t>& shape) {
-  std::string text = "[";
-  for (const index_t extent : shape) {
-    if (text.size() > 1) text += ", ";
-    text += std::to_string(extent);
-  }
-  return text + "]";
-}
-
 }  // namespace glasshead::formats

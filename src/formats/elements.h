@@ -33,9 +33,6 @@ const StoredType& stored_type(const FileTensor& tensor);
 bool keep_elements(const StoredType& type, std::span<const std::byte> raw, FileTensor& out,
                    std::string& what);
 
-// "[2, 3]"
-std::string shape_text(const std::vector<index_t>& shape);
-
 inline constexpr std::size_t kMaxRank = 64;  // NumPy's own limit (NPY_MAXDIMS, NumPy 2)
 
 }  // namespace glasshead::formats

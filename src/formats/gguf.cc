@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/shape_text.h"
 #include "formats/elements.h"
 #include "formats/gguf_value.h"
 #include "formats/shown.h"
@@ -222,7 +223,7 @@ class Parser {
       info.tensor.shape.push_back(static_cast<index_t>(*dim));
     }
     const std::optional<index_t> count = checked_size(info.tensor.shape);
-    const std::string shape = shape_text(info.tensor.shape);
+    const std::string shape = file_shape_text(info.tensor.shape);
     if (!count) return note(where, "shape " + shape + " has 2^63 elements or more");
     if (!stored) return;
     info.tensor.type = *stored;

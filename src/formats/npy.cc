@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/shape_text.h"
 #include "formats/elements.h"
 #include "formats/npy_header.h"
 #include "formats/shown.h"
@@ -108,7 +109,7 @@ bool check_size(const NpyHeader& header, const StoredType& type, std::size_t fou
   const std::optional<index_t> count = checked_size(header.shape);
   const std::optional<index_t> bytes =
       count ? checked_mul(*count, static_cast<index_t>(type.bytes)) : std::nullopt;
-  const std::string shape = formats::shape_text(header.shape);
+  const std::string shape = file_shape_text(header.shape);
   if (!bytes) return refuse(problems, "shape", "the size of " + shape + " in bytes is beyond 2^63");
   if (static_cast<std::size_t>(*bytes) != found)
     return refuse(problems, "data",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/shape_text.h"
 #include "formats/elements.h"
 #include "formats/shown.h"
 
@@ -57,7 +58,7 @@ bool check_entry(const SafetensorsEntry& entry, std::size_t element_bytes,
   const std::optional<index_t> count = checked_size(entry.shape);
   const std::optional<index_t> bytes =
       count ? checked_mul(*count, static_cast<index_t>(element_bytes)) : std::nullopt;
-  const std::string shape = shape_text(entry.shape);
+  const std::string shape = file_shape_text(entry.shape);
   if (!bytes)
     return refuse(problems, where, "the size of shape " + shape + " in bytes is beyond 2^63");
   if (end < begin)

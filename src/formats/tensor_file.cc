@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/shape_text.h"
 #include "formats/elements.h"
 
 namespace glasshead {
@@ -25,7 +26,7 @@ ConstTensor<Rank> FileTensor::view(const std::string& name_in_errors) const {
   constexpr auto kRank = static_cast<std::size_t>(Rank);
   if (shape.size() > kRank)
     fail(ErrorKind::shape, "view", name_in_errors,
-         "has rank " + std::to_string(shape.size()) + " (shape " + formats::shape_text(shape) +
+         "has rank " + std::to_string(shape.size()) + " (shape " + file_shape_text(shape) +
              "); rank " + std::to_string(Rank) + " or less is needed");
   std::array<index_t, kRank> extents{};
   const std::size_t added = kRank - shape.size();

@@ -4,17 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "base/shape_text.h"
+
 namespace glasshead::model {
 namespace {
 
 using formats::StoredTensor;
-
-std::string text_of(const std::vector<index_t>& shape) {
-  std::string text = "[";
-  for (std::size_t axis = 0; axis < shape.size(); ++axis)
-    text += (axis == 0 ? "" : ", ") + std::to_string(shape[axis]);
-  return text + "]";
-}
 
 index_t count_of(const StoredTensor& tensor) {  // the files' reader has checked the product
   index_t count = 1;
@@ -57,13 +52,13 @@ std::size_t Tensors::number(const StoredTensor* tensor) const {
 const StoredTensor* Tensors::need(const std::string& name, const std::vector<index_t>& shape) {
   const StoredTensor* tensor = files_.find(name);
   if (tensor == nullptr) {
-    problems_.push_back({name, "is missing; must be there, of shape " + text_of(shape)});
+    problems_.push_back({name, "is missing; must be there, of shape " + file_shape_text(shape)});
     return nullptr;
   }
   uses_[number(tensor)] = Use::used;
   if (tensor->shape != shape) {
-    problems_.push_back(
-        {name, fmt::format("is {}; must be {}", text_of(tensor->shape), text_of(shape))});
+    problems_.push_back({name, fmt::format("is {}; must be {}", file_shape_text(tensor->shape),
+                                           file_shape_text(shape))});
     return nullptr;
   }
   if (!is_number(tensor->type)) {
@@ -170,7 +165,7 @@ void Tensors::report_unused() {
       problems_.push_back(
           {tensor.name, fmt::format("is not used: the model that the configuration "
                                     "describes has no place for it ({}, {})",
-                                    glasshead::name(tensor.type), text_of(tensor.shape))});
+                                    glasshead::name(tensor.type), file_shape_text(tensor.shape))});
   }
 }
 
