@@ -7,12 +7,41 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/blocks.h"
 #include "core/widen.h"
 
 namespace glasshead::nn {
 namespace {
 
-// How a form's block stands in memory, packed (linear_kernels.h) and stored (base/stored.h).
+constexpr Stored stored_of(WeightForm form) {
+  switch (form) {
+    case WeightForm::bf16:
+      return Stored::bf16;
+    case WeightForm::f16:
+      return Stored::f16;
+    case WeightForm::q8_0:
+      return Stored::q8_0;
+    case WeightForm::q4_0:
+      return Stored::q4_0;
+    case WeightForm::q4_1:
+      return Stored::q4_1;
+    case WeightForm::q5_0:
+      return Stored::q5_0;
+    case WeightForm::q5_1:
+      return Stored::q5_1;
+    case WeightForm::q4_k:
+      return Stored::q4_k;
+    case WeightForm::q5_k:
+      return Stored::q5_k;
+    case WeightForm::q6_k:
+      return Stored::q6_k;
+    case WeightForm::f32:
+      break;
+  }
+  return Stored::f32;
+}
+
+// How a form's block stands in memory, packed (linear_kernels.h) and stored (base/blocks.h).
 struct Layout {
   index_t elements;      // of a block along `in`
   index_t stored_bytes;  // of one output's block
@@ -25,30 +54,19 @@ struct Layout {
 constexpr index_t kHalves = 2 * kGroup;  // bytes of 32 f16
 
 constexpr Layout layout(WeightForm form) {
-  switch (form) {
-    case WeightForm::q8_0:
-      return {32, 34, kHalves, 0, 0, false};
-    case WeightForm::q4_0:
-      return {32, 18, kHalves, 0, 0, false};
-    case WeightForm::q4_1:
-      return {32, 20, 2 * kHalves, 0, 0, true};
-    case WeightForm::q5_0:
-      return {32, 22, kHalves, 0, 1, false};
-    case WeightForm::q5_1:
-      return {32, 24, 2 * kHalves, 0, 1, true};
-    case WeightForm::q4_k:
-      return {256, 144, 2 * kHalves, 2 * kGroup, 0, true};
-    case WeightForm::q5_k:
-      return {256, 176, 2 * kHalves, 2 * kGroup, 1, true};
-    case WeightForm::q6_k:
-      return {256, 210, kHalves, 2 * kGroup, 2, false};
-    case WeightForm::bf16:
-    case WeightForm::f16:
-      return {1, 2, 0, 0, 0, false};
-    case WeightForm::f32:
-      break;
-  }
-  return {1, 4, 0, 0, 0, false};
+  const Stored type = stored_of(form);
+  const blocks::Size size = blocks::size(type);
+  if (size.elements == 1) return {1, size.bytes, 0, 0, 0, false};
+  const bool has_least = blocks::has_least(type);
+  const bool has_fifth = type == Stored::q5_0 || type == Stored::q5_1 || type == Stored::q5_k;
+  return {size.elements,
+          size.bytes,
+          has_least ? 2 * kHalves : kHalves,
+          blocks::is_super(type) ? 2 * kGroup : 0,
+          type == Stored::q6_k ? 2
+          : has_fifth          ? 1
+                               : 0,
+          has_least};
 }
 
 bool is_quantised_form(WeightForm form) { return layout(form).elements > 1; }
@@ -63,101 +81,13 @@ index_t block_bytes_of(WeightForm form) {
   return is.head + is.elements / 32 * sub_bytes(form);
 }
 
-template <class T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
+using blocks::byte_at;
+using blocks::load;
+using blocks::Quants;
+
 template <class T>
 void store(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
-}
-std::uint8_t byte_at(const std::byte* from) { return std::to_integer<std::uint8_t>(*from); }
-
-// The quants of one sub-block of 32 elements of one output, as numbers of up to 8 bits.
-struct Quants {
-  std::uint8_t q[32];
-};
-
-// --- from the stored block ---
-
-// Sub-block n of a block at `from`.
-template <WeightForm kForm>
-Quants stored_quants(const std::byte* from, index_t n) {
-  Quants quants;
-  const auto split = [&](const std::byte* bytes) {  // low nibbles first, then high ones
-    for (int j = 0; j < 16; ++j) {
-      const std::uint8_t both = byte_at(bytes + j);
-      quants.q[j] = both & 15U;
-      quants.q[j + 16] = both >> 4;
-    }
-  };
-  const auto add_bits = [&](std::uint32_t bits) {
-    for (int e = 0; e < 32; ++e)
-      quants.q[e] = static_cast<std::uint8_t>(quants.q[e] | (bits >> e & 1U) << 4);
-  };
-  switch (kForm) {
-    case WeightForm::q4_0:
-      split(from + 2);
-      break;
-    case WeightForm::q4_1:
-      split(from + 4);
-      break;
-    case WeightForm::q5_0:
-      split(from + 6);
-      add_bits(load<std::uint32_t>(from + 2));
-      break;
-    case WeightForm::q5_1:
-      split(from + 8);
-      add_bits(load<std::uint32_t>(from + 4));
-      break;
-    case WeightForm::q8_0:
-      std::memcpy(quants.q, from + 2, 32);
-      break;
-    case WeightForm::q4_k:
-    case WeightForm::q5_k: {
-      const bool has_high = kForm == WeightForm::q5_k;
-      const std::byte* const low = from + (has_high ? 48 : 16) + n / 2 * 32;
-      for (int e = 0; e < 32; ++e) {
-        const std::uint32_t four = byte_at(low + e) >> (n % 2 * 4) & 15U;
-        const std::uint32_t fifth = has_high ? byte_at(from + 16 + e) >> n & 1U : 0U;
-        quants.q[e] = static_cast<std::uint8_t>(four | fifth << 4);
-      }
-      break;
-    }
-    case WeightForm::q6_k: {
-      const index_t half = n / 4, r = n % 4;  // element 32 r + l of a half
-      for (int l = 0; l < 32; ++l) {
-        const std::uint8_t both = byte_at(from + half * 64 + l + 32 * (r & 1));
-        const std::uint32_t four = r < 2 ? both & 15U : both >> 4;
-        const std::uint32_t two = byte_at(from + 128 + half * 32 + l) >> (2 * r) & 3U;
-        quants.q[l] = static_cast<std::uint8_t>(four | two << 4);
-      }
-      break;
-    }
-    case WeightForm::f32:
-    case WeightForm::bf16:
-    case WeightForm::f16:
-      break;
-  }
-  return quants;
-}
-
-// The scales of sub-block n of a K block: sc and m of Q4_K and Q5_K, sc of both halves of Q6_K.
-struct Scales {
-  std::int8_t first, second;
-};
-template <WeightForm kForm>
-Scales stored_scales(const std::byte* from, index_t n) {
-  if constexpr (kForm == WeightForm::q6_k) {
-    const std::byte* const sc = from + 192 + 2 * n;
-    return {load<std::int8_t>(sc), load<std::int8_t>(sc + 1)};
-  }
-  const auto s = [&](index_t j) -> std::uint32_t { return byte_at(from + 4 + j); };
-  const std::uint32_t sc = n < 4 ? s(n) & 63U : (s(n + 4) & 15U) | (s(n - 4) >> 6) << 4;
-  const std::uint32_t m = n < 4 ? s(n + 4) & 63U : s(n + 4) >> 4 | (s(n) >> 6) << 4;
-  return {static_cast<std::int8_t>(sc), static_cast<std::int8_t>(m)};
 }
 
 // --- into the packed block, and out of it ---
@@ -234,17 +164,17 @@ std::uint8_t quant_at(WeightForm form, const std::byte* sub, index_t lane, int e
 template <WeightForm kForm>
 void put_block(const std::byte* from, std::byte* block, index_t lane) {
   constexpr Layout is = layout(kForm);
-  constexpr index_t d_at =
-      kForm == WeightForm::q6_k ? 208 : 0;  // where the stored block has its f16 d
-  store(block + 2 * lane, load<std::uint16_t>(from + d_at));
-  if (is.has_least) store(block + kHalves + 2 * lane, load<std::uint16_t>(from + d_at + 2));
+  constexpr Stored kType = stored_of(kForm);
+  const auto factors = blocks::factors<kType>(from);
+  store(block + 2 * lane, factors.d);
+  if (is.has_least) store(block + kHalves + 2 * lane, factors.m);
   std::byte* sub = block + is.head;
   if constexpr (nibbles_at(kForm) != 0)
     return put_nibbles(from + nibbles_at(kForm), sub + 4 * lane);
-  for (index_t n = 0; n < is.elements / 32; ++n, sub += sub_bytes(kForm)) {
-    put_quants<kForm>(stored_quants<kForm>(from, n), sub, lane);
+  for (index_t n = 0; n < is.elements / blocks::kSub; ++n, sub += sub_bytes(kForm)) {
+    put_quants<kForm>(blocks::quants<kType>(from, n), sub, lane);
     if constexpr (is.scales != 0) {
-      const Scales scales = stored_scales<kForm>(from, n);
+      const auto scales = blocks::scales<kType>(from, n);
       store(sub + lane, scales.first);
       store(sub + kGroup + lane, scales.second);
     }
@@ -278,35 +208,18 @@ bool pack_blocks(const StoredMatrix& matrix, index_t first, index_t count, std::
   return is_plain;
 }
 
-// Element e of a block by its formula, each operation rounded to f32.
+// Element e of a block by its formula.
 float block_element(WeightForm form, const std::byte* block, index_t lane, int e) {
   const Layout is = layout(form);
   const float d = widen_half(load<std::uint16_t>(block + 2 * lane));
-  const std::byte* const sub = block + is.head + e / 32 * sub_bytes(form);
-  const std::uint8_t bits = quant_at(form, sub, lane, e % 32);
-  const auto q = static_cast<float>(bits);
   const float m = is.has_least ? widen_half(load<std::uint16_t>(block + kHalves + 2 * lane)) : 0;
-  switch (form) {
-    case WeightForm::q8_0:
-      return static_cast<float>(static_cast<std::int8_t>(bits)) * d;
-    case WeightForm::q4_0:
-      return (q - 8) * d;
-    case WeightForm::q5_0:
-      return (q - 16) * d;
-    case WeightForm::q4_k:
-    case WeightForm::q5_k: {
-      const auto sc = static_cast<float>(load<std::int8_t>(sub + lane));
-      const auto sm = static_cast<float>(load<std::int8_t>(sub + kGroup + lane));
-      return d * sc * q - m * sm;
-    }
-    case WeightForm::q6_k: {
-      const auto sc = static_cast<float>(load<std::int8_t>(sub + e % 32 / 16 * kGroup + lane));
-      return d * sc * (q - 32);
-    }
-    default:
-      break;
-  }
-  return q * d + m;
+  const std::byte* const sub = block + is.head + e / blocks::kSub * sub_bytes(form);
+  const auto scale = [&](index_t n) {
+    return is.scales != 0 ? load<std::int8_t>(sub + n * kGroup + lane) : std::int8_t{0};
+  };
+  const bool is_second = form == WeightForm::q6_k && e % blocks::kSub >= 16;
+  return blocks::element(stored_of(form), quant_at(form, sub, lane, e % blocks::kSub), d, m,
+                         scale(is_second ? 1 : 0), scale(1));
 }
 
 // --- single elements ---
@@ -345,31 +258,10 @@ float element_at(WeightForm form, const std::byte* at) {
 }  // namespace
 
 WeightForm form_of(Stored type) {
-  switch (type) {
-    case Stored::bf16:
-      return WeightForm::bf16;
-    case Stored::f16:
-      return WeightForm::f16;
-    case Stored::q8_0:
-      return WeightForm::q8_0;
-    case Stored::q4_0:
-      return WeightForm::q4_0;
-    case Stored::q4_1:
-      return WeightForm::q4_1;
-    case Stored::q5_0:
-      return WeightForm::q5_0;
-    case Stored::q5_1:
-      return WeightForm::q5_1;
-    case Stored::q4_k:
-      return WeightForm::q4_k;
-    case Stored::q5_k:
-      return WeightForm::q5_k;
-    case Stored::q6_k:
-      return WeightForm::q6_k;
-    default:
-      GLASSHEAD_ASSERT(type == Stored::f32 || type == Stored::f64);
-      return WeightForm::f32;
-  }
+  for (int n = 0; n < kWeightForms; ++n)
+    if (const auto form = static_cast<WeightForm>(n); stored_of(form) == type) return form;
+  GLASSHEAD_ASSERT(type == Stored::f64);
+  return WeightForm::f32;
 }
 
 index_t form_elements(WeightForm form) { return layout(form).elements; }
