@@ -12,6 +12,7 @@
 
 #include "glasshead/model.h"
 #include "glasshead/trace.h"
+#include "model/head.h"
 #include "wire/case.h"
 
 namespace glasshead::cli {
@@ -46,13 +47,9 @@ struct ModelHead {
   std::vector<double> out;       // [d_v]
 };
 
-// What there is to choose from where `place` is: its layers, and the most heads that one has.
-struct HeadLayers {
-  index_t count = 0;
-  index_t most_heads = 0;
-};
-HeadLayers layers_for(const Model& model, const HeadPlace& place);
-index_t heads_of(const Model& model, const HeadPlace& place);  // of place.layer
+// As model/head.h says.
+model::HeadLayers layers_for(const Model& model, const HeadPlace& place);
+index_t heads_of(const Model& model, const HeadPlace& place);
 
 // Runs the model once. `place` must be one of the model's. Throws what a session throws.
 ModelHead head_at(const Model& model, const HeadPlace& place, const HeadTexts& texts);

@@ -117,7 +117,7 @@ HeadPlace place_of(const TraceArgs& args, const Model& model, const HeadTexts& t
   const bool has_both = model.kind() == ModelKind::encoder_decoder;
   place.is_cross = args.cross && has_both && !args.encoder;
   place.is_encoder = args.encoder && has_both;
-  const HeadLayers layers = layers_for(model, place);
+  const model::HeadLayers layers = layers_for(model, place);
   const std::optional<index_t> layer =
       number_of("--layer", args.layer, layers.count, "layers", problems);
   if (layer) place.layer = *layer;

@@ -24,8 +24,7 @@ MAY_INCLUDE = {
 # headers made for them. What a program needs and finds in no public header belongs into one of these.
 DOCTORS = {f"doctor/{name}.h" for name in ("case_subject", "mistake_document", "mistakes", "worksheet")}
 PROGRAMS_MAY_INCLUDE = {
-    # A head of a model as a case: what its layer asks of attend, and its rows of W_O.
-    "apps/cli": {"wire", *DOCTORS, "model/block.h", "model/model_impl.h"},
+    "apps/cli": {"wire", *DOCTORS, "model/head.h"},  # a head of a model as a case
     "apps/conformance": {"nn", "base/checked.h"},  # sizes in hostile files
     "apps/server": {"wire", *DOCTORS, "wasm"},  # what a page asks its engine is asked here, too
     "bindings/python": {"wire", *DOCTORS},
