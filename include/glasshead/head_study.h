@@ -29,7 +29,7 @@ struct HeadStudyOptions {
   // largest weight. 64: a text of 4,096 tokens becomes 64 x 64. 0: no pictures.
   index_t cell = 64;
   // Keep q, k and each row's max and sum, for weights(): 4 bytes times (heads + kv_heads)·d_k for
-  // each token and layer.
+  // each token and layer. And each row's own numbers, for rows(): 48 bytes times heads.
   bool keeps_rows = false;
   // Of the texts of a call, which one is looked at (its place in the call, as for Taps).
   index_t sequence = 0;
@@ -68,8 +68,11 @@ struct PairRange {
 
 // Looks at one text from its first token on, in one or more runs that follow each other
 // (Session::forward adds to it; an encoder reads a text in one run; Session::read and then forward
-// show both halves of an encoder-decoder). A run that does not go on where the study ended, of
-// another model, or under other changes, is refused (OptionError).
+// show both halves of an encoder-decoder). It goes on while a text is written, too
+// (GenerateOptions::heads), each token that is read again being one more row and key: the study is
+// then, to the bit, that of one run over all of them. A run that does not go on where the study
+// ended, of another session, under other changes, or of an encoder-decoder about another text, is
+// refused (OptionError).
 class HeadStudy {
  public:
   explicit HeadStudy(const HeadStudyOptions& options = {});
@@ -87,6 +90,14 @@ class HeadStudy {
   // Both pictures count every pair of a cell, hidden ones as 0, as WeightMaps does
   // (attention_weights.h); the last cells are cut off where the matrix ends.
   NamedTensors results() const;
+
+  // What metrics() is the mean of, row by row: the numbers of query i, at position i of the text,
+  // in the order of HeadMetrics, [heads, queries, 6]. NaN where i does not count (previous of 0,
+  // induction of a token that had not come before). Each mean is, to the bit, the sum of the others
+  // in order, divided by their number. Needs keeps_rows. Throws OptionError.
+  //   generate(session, prompt, {.heads = &heads});
+  //   heads.rows("decoder.9.self");  // from prompt.size() on: of the tokens that were written
+  Tensor<double, 3> rows(const std::string& attention) const;
 
   // The weights of some pairs of one head, [queries, keys], to the bit those that a Tap of
   // "decoder.9.self.weights" keeps. Needs keeps_rows. Throws OptionError with everything that is

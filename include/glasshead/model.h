@@ -280,6 +280,9 @@ struct GenerateOptions {
   std::vector<std::string> stop = {};
   std::function<std::string(index_t id)> text_of = nullptr;
   Taps* taps = nullptr;
+  // Looks at every token that is read: the prompt, then each that was written, up to the last one,
+  // which is read only if an end id follows it: at the sequence's length() tokens, in short.
+  HeadStudy* heads = nullptr;
   // Of the session; what it holds already is read before the prompt. Penalties and draws count from
   // the prompt of this call.
   index_t sequence = 0;

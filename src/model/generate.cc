@@ -69,7 +69,7 @@ std::optional<index_t> TextWriter::next() {
   if (is_over_) return std::nullopt;
   const auto unread = text_.begin() + static_cast<std::ptrdiff_t>(read_);
   const View<const float, 2> logits = session_->forward(
-      {{options_.sequence, {unread, text_.end()}}}, LogitRows::last, options_.taps);
+      {{options_.sequence, {unread, text_.end()}}}, LogitRows::last, options_.taps, options_.heads);
   read_ = text_.size();
   if (written_ == options_.max_tokens) return end(StopReason::length);
   is_over_ = true;  // where something throws from here on: the text has no next token

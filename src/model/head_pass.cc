@@ -124,8 +124,28 @@ void HeadPass::add_pairs(const SeenTile& tile, index_t row) {
 void HeadPass::finish(const RowState& state, std::vector<HeadSums>& sums, const Context& context) {
   context.impl().pool.run(sizes_.heads, [&](index_t h, int) {
     HeadSums& of_head = sums[static_cast<std::size_t>(h)];
-    for (index_t i = 0; i < sizes_.rows; ++i) finish_row(h, i, state, of_head);
+    for (index_t i = 0; i < sizes_.rows; ++i) {
+      const HeadNumbers row = finish_row(h, i, state, of_head);
+      HeadNumbers& sum = of_head.sum;
+      sum.first += row.first;
+      sum.previous += row.previous;
+      sum.self += row.self;
+      sum.entropy += row.entropy;
+      sum.distance += row.distance;
+      sum.induction += row.induction;
+      if (sizes_.keeps_rows) of_head.rows.push_back(counted(row, i));
+    }
   });
+}
+
+// NaN for the numbers whose means this row does not count in.
+HeadNumbers HeadPass::counted(HeadNumbers row, index_t i) const {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const index_t position = sizes_.position + i;
+  if (sizes_.text == nullptr) return {row.first, kNone, kNone, row.entropy, kNone, kNone};
+  if (position == 0) row.previous = kNone;
+  if (!sizes_.text->came_before(position)) row.induction = kNone;
+  return row;
 }
 
 // Where the weights of one row of pairs go in the pictures; null: there are none.
@@ -156,15 +176,16 @@ void HeadPass::add_cells(index_t at, double factor, const Picture& to) const {
 }
 
 // A weight is exp(score - max) / sum = p · exp(block's max - max) / sum, in f64 from here on.
-void HeadPass::finish_row(index_t h, index_t i, const RowState& state, HeadSums& sums) {
+HeadNumbers HeadPass::finish_row(index_t h, index_t i, const RowState& state, HeadSums& sums) {
   const double max = ConstTensor<3>(state.max).load(0, h, i);
   const double sum = ConstTensor<3>(state.sum).load(0, h, i);
-  if (sum == 0) return;
+  if (sum == 0) return {};
   const index_t row = row_at(h, i), position = sizes_.position + i;
   const Picture picture = picture_of(position, sums);
   const auto factor_of = [&](double max_of_block) { return math::exp(max_of_block - max) / sum; };
   double known = max, factor = 1 / sum;  // neighbours share their maximum more often than not
-  double mass = 0, entropy = 0, distance = 0, induction = 0;
+  HeadNumbers made;
+  double mass = 0;
   for (index_t at = row * blocks_; at < (row + 1) * blocks_; ++at) {
     const Block& block = kept_[static_cast<std::size_t>(at)];
     double here = 0;
@@ -176,9 +197,9 @@ void HeadPass::finish_row(index_t h, index_t i, const RowState& state, HeadSums&
       factor = factor_of(known);
     }
     mass += factor * here;
-    entropy += factor * (static_cast<double>(block.entropy) + (max - known) * here);
-    distance += factor * static_cast<double>(block.distance);
-    induction += factor * static_cast<double>(block.induction);
+    made.entropy += factor * (static_cast<double>(block.entropy) + (max - known) * here);
+    made.distance += factor * static_cast<double>(block.distance);
+    made.induction += factor * static_cast<double>(block.induction);
     if (picture.total != nullptr) add_cells(at, factor, picture);
   }
   // The weight of one key, from its block's maximum.
@@ -188,13 +209,12 @@ void HeadPass::finish_row(index_t h, index_t i, const RowState& state, HeadSums&
            factor_of(kept_[static_cast<std::size_t>(row * blocks_ + key / kBlock)].max);
   };
   const Row& pairs = rows_[static_cast<std::size_t>(row)];
-  sums.first += weight(0, pairs.first);
-  sums.entropy += entropy + mass * math::log(sum);
-  if (sizes_.text == nullptr) return;
-  sums.self += weight(position, pairs.self);
-  if (position > 0) sums.previous += weight(position - 1, pairs.previous);
-  sums.distance += distance;
-  sums.induction += induction;
+  made.first = weight(0, pairs.first);
+  made.entropy += mass * math::log(sum);
+  if (sizes_.text == nullptr) return made;
+  made.self = weight(position, pairs.self);
+  if (position > 0) made.previous = weight(position - 1, pairs.previous);
+  return made;
 }
 
 }  // namespace glasshead::model

@@ -28,9 +28,15 @@ class Repeats {
   std::vector<const std::vector<index_t>*> occurrences_;  // by position
 };
 
-// Sums over the rows of one head.
-struct HeadSums {
+// Of one row of weights, or summed over rows: what HeadMetrics has the mean of.
+struct HeadNumbers {
   double first = 0, previous = 0, self = 0, entropy = 0, distance = 0, induction = 0;
+};
+
+// One head's rows.
+struct HeadSums {
+  HeadNumbers sum;
+  std::vector<HeadNumbers> rows;  // on request: each row's own, NaN where it does not count
   // [rows of cells][cells seen so far]
   std::vector<std::vector<double>> total;   // of a cell's weights
   std::vector<std::vector<float>> largest;  // a NaN is the largest
@@ -43,6 +49,7 @@ class HeadPass {
     index_t position = 0;  // of the first row in its text
     index_t keys = 0;
     index_t cell = 0;  // 0: no pictures
+    bool keeps_rows = false;
     // Keys are the text's own; null: another text's, and only `first` and `entropy` are made.
     const Repeats* text = nullptr;
   };
@@ -72,7 +79,9 @@ class HeadPass {
   void add_pairs(const SeenTile& tile, index_t row);
   Picture picture_of(index_t position, HeadSums& sums) const;
   void add_cells(index_t at, double factor, const Picture& to) const;
-  void finish_row(index_t h, index_t i, const RowState& state, HeadSums& sums);
+  // Of row i of the run; its weights go into the pictures of `sums`.
+  HeadNumbers finish_row(index_t h, index_t i, const RowState& state, HeadSums& sums);
+  HeadNumbers counted(HeadNumbers row, index_t i) const;
   index_t cell_of(index_t key) const { return key / cell_; }
   index_t row_at(index_t h, index_t i) const { return h * sizes_.rows + i; }
 

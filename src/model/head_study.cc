@@ -19,14 +19,20 @@ using Seen = HeadStudy::Impl::Seen;
 
 constexpr index_t kMetrics = 6;
 
-std::array<double, kMetrics> metrics_of(const Seen& seen, const model::HeadSums& head) {
-  const auto mean = [](double sum, index_t count) {
-    return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+using Numbers = std::array<double, kMetrics>;  // in the order of HeadMetrics
+
+Numbers in_order(const model::HeadNumbers& of) {
+  return {of.first, of.previous, of.self, of.entropy, of.distance, of.induction};
+}
+
+Numbers metrics_of(const Seen& seen, const model::HeadNumbers& sum) {
+  const auto mean = [](double of, index_t count) {
+    return count > 0 ? of / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
   };
   const index_t n = seen.queries, own = seen.is_cross ? 0 : n;
-  return {mean(head.first, n),      mean(head.previous, std::max<index_t>(own - 1, 0)),
-          mean(head.self, own),     mean(head.entropy, n),
-          mean(head.distance, own), mean(head.induction, seen.is_cross ? 0 : seen.repeated)};
+  return {mean(sum.first, n),      mean(sum.previous, std::max<index_t>(own - 1, 0)),
+          mean(sum.self, own),     mean(sum.entropy, n),
+          mean(sum.distance, own), mean(sum.induction, seen.is_cross ? 0 : seen.repeated)};
 }
 
 index_t cells(index_t length, index_t cell) { return length == 0 ? 0 : (length - 1) / cell + 1; }
@@ -131,6 +137,7 @@ void HeadStudy::Impl::start(const model::LookedAt& call, const model::Span& rows
               .position = rows.position,
               .keys = to.keys,
               .cell = options.cell,
+              .keeps_rows = options.keeps_rows,
               .text = tokens});
 }
 
@@ -183,7 +190,7 @@ std::vector<HeadMetrics> HeadStudy::metrics() const {
   for (const Seen& seen : impl_->seen)
     for (std::size_t h = 0; h < seen.heads.size(); ++h) {
       const auto [first, previous, self, entropy, distance, induction] =
-          metrics_of(seen, seen.heads[h]);
+          metrics_of(seen, seen.heads[h].sum);
       all.push_back({seen.name, seen.layer, static_cast<index_t>(h), first, previous, self, entropy,
                      distance, induction});
     }
@@ -197,7 +204,7 @@ NamedTensors HeadStudy::results() const {
     FileTensor metrics =
         make_tensor(DType::f64, {static_cast<index_t>(seen.heads.size()), kMetrics});
     for (std::size_t h = 0; h < seen.heads.size(); ++h) {
-      const std::array<double, kMetrics> of_head = metrics_of(seen, seen.heads[h]);
+      const Numbers of_head = metrics_of(seen, seen.heads[h].sum);
       std::memcpy(metrics.bytes.data() + h * sizeof of_head, of_head.data(), sizeof of_head);
     }
     results.emplace_back(seen.name + ".metrics", std::move(metrics));
@@ -216,21 +223,38 @@ NamedTensors HeadStudy::results() const {
   return results;
 }
 
+const Seen* HeadStudy::Impl::kept(const std::string& attention,
+                                  std::vector<Problem>& problems) const {
+  if (!options.keeps_rows)
+    problems.push_back({"study", "was made without keeps_rows, and has none of its rows"});
+  for (const Seen& one : seen)
+    if (one.name == attention) return &one;
+  problems.push_back({"attention", attention + ": none of this name has been seen"});
+  return nullptr;
+}
+
+Tensor<double, 3> HeadStudy::rows(const std::string& attention) const {
+  std::vector<Problem> problems;
+  const Seen* const at = impl_->kept(attention, problems);
+  if (!problems.empty()) fail(ErrorKind::option, "HeadStudy::rows", std::move(problems));
+  const auto queries = static_cast<index_t>(at->heads.front().rows.size());
+  Tensor<double, 3> all({static_cast<index_t>(at->heads.size()), queries, kMetrics});
+  double* to = all.data();
+  for (const model::HeadSums& head : at->heads)
+    for (const model::HeadNumbers& row : head.rows) to = std::ranges::copy(in_order(row), to).out;
+  return all;
+}
+
 Tensor<float, 2> HeadStudy::weights(const std::string& attention, index_t head,
                                     const PairRange& pairs, const Context& context) const {
   std::vector<Problem> problems;
-  if (!impl_->options.keeps_rows)
-    problems.push_back({"study", "was made without keeps_rows, and has no weights to show"});
-  const auto at = std::find_if(impl_->seen.begin(), impl_->seen.end(),
-                               [&](const Seen& seen) { return seen.name == attention; });
-  if (at == impl_->seen.end())
-    problems.push_back({"attention", attention + ": none of this name has been seen"});
+  const Seen* const at = impl_->kept(attention, problems);
   const auto check_range = [&](const char* what, index_t begin, index_t end, index_t count) {
     if (begin < 0 || end < begin || end > count)
       problems.push_back(
           {"pairs", fmt::format("{} [{}, {}); 0 <= begin <= end <= {}", what, begin, end, count)});
   };
-  if (at != impl_->seen.end()) {
+  if (at != nullptr) {
     const auto heads = static_cast<index_t>(at->heads.size());
     if (head < 0 || head >= heads)
       problems.push_back(

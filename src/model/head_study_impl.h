@@ -44,8 +44,7 @@ struct HeadStudy::Impl {
     const std::vector<index_t>& ids;
     index_t position = 0;
     std::uint64_t session = 0;
-    index_t sequence = 0;  // of the session; an encoder's texts: 0
-    index_t changes = 0;   // how often the session's changes have been made anew
+    index_t changes = 0;  // how often the session's changes have been made anew
   };
   void check(const Run& run, std::vector<Problem>& problems) const;
   void begin(const Run& run);
@@ -56,6 +55,8 @@ struct HeadStudy::Impl {
   // What weights() needs of all rows of the call.
   void keep(const model::LookedAt& call, const RowState& state);
   const model::Repeats* text(const std::string& stack) const;  // null: none has been begun
+  // An attention whose rows are asked for; null: there is none, which is among the problems.
+  const Seen* kept(const std::string& attention, std::vector<Problem>& problems) const;
 
   HeadStudyOptions options;
   std::uint64_t session = 0;  // and so the model; 0: none yet

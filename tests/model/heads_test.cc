@@ -1,7 +1,9 @@
 // Studies of heads and taps of scores, on the tiny models of every family. What a study says of a
 // head is compared with the definitions (head_study.h), computed in f64 from the weights that a tap
 // keeps: those are compared with transformers elsewhere (parity_test.cc).
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -293,6 +295,151 @@ TEST(Heads, of_several_texts_one_is_looked_at) {
   session.add();
   session.forward({{0, some_text(9, 50)}, {1, ids}}, LogitRows::last, nullptr, &among);
   EXPECT_EQ(among.results(), alone.results());
+}
+
+// --- while a text is written ---
+
+// What a study says of rows, as bits: a NaN is equal to itself.
+std::vector<std::uint64_t> bits_of(const Tensor<double, 3>& rows) {
+  std::vector<std::uint64_t> bits(static_cast<std::size_t>(rows.size()));
+  std::memcpy(bits.data(), rows.data(), bits.size() * sizeof(double));
+  return bits;
+}
+
+std::vector<std::string> attentions_of(const HeadStudy& heads) {
+  std::vector<std::string> names;
+  for (const HeadMetrics& one : heads.metrics())
+    if (names.empty() || names.back() != one.attention) names.push_back(one.attention);
+  return names;
+}
+
+TEST(Heads, a_study_of_writing_is_that_of_reading_the_whole_text_at_once) {
+  for (const char* name : {"llama", "mistral", "gpt2", "gemma2", "qwen3", "t5"}) {
+    SCOPED_TRACE(name);
+    const Model model = tiny(name);
+    const bool is_about = model.kind() == ModelKind::encoder_decoder;
+    const HeadStudyOptions options{.cell = 5, .keeps_rows = true};
+    Session writing(model, {.rows_at_once = 4}), reading(model);
+    HeadStudy written(options), whole(options);
+    const std::vector<index_t> text = some_text(11, 60);
+    index_t sequence = 0, again = 0;
+    if (is_about) {
+      sequence = writing.read(text, nullptr, &written);
+      again = reading.read(text, nullptr, &whole);
+    }
+    const std::vector<index_t> prompt = is_about ? std::vector{model.decoder_start()} : text;
+    std::vector<index_t> all = prompt;
+    for (const index_t id :
+         generate(
+             writing, prompt,
+             {.max_tokens = 12, .stops_at_eos = false, .heads = &written, .sequence = sequence})
+             .ids)
+      all.push_back(id);
+    ASSERT_EQ(all.size(), prompt.size() + 12);
+    all.pop_back();  // nothing asked for what follows it
+    ASSERT_EQ(writing.length(sequence), static_cast<index_t>(all.size()));
+    reading.forward({{again, all}}, LogitRows::none, nullptr, &whole);
+    EXPECT_EQ(written.results(), whole.results());
+    ASSERT_EQ(attentions_of(written), attentions_of(whole));
+    for (const std::string& attention : attentions_of(whole)) {
+      const Tensor<double, 3> rows = written.rows(attention);
+      const index_t queries =
+          static_cast<index_t>(attention.starts_with("encoder") ? text.size() : all.size());
+      EXPECT_EQ(rows.shape()[1], queries);
+      EXPECT_EQ(bits_of(rows), bits_of(whole.rows(attention))) << attention;
+    }
+    const std::string last = attentions_of(whole).back();
+    const auto end = static_cast<index_t>(all.size());
+    const Tensor<float, 2> ours = written.weights(last, 1, {0, end, 0, 11}),
+                           theirs = whole.weights(last, 1, {0, end, 0, 11});
+    EXPECT_EQ(std::memcmp(ours.data(), theirs.data(),
+                          static_cast<std::size_t>(ours.size()) * sizeof(float)),
+              0);
+  }
+}
+
+TEST(Heads, a_study_sees_the_tokens_that_the_session_holds_however_the_text_ends) {
+  const Model model = tiny("llama");
+  const std::vector<index_t> prompt{5, 6, 7};
+  Session plain(model);
+  const std::vector<index_t> ids = generate(plain, prompt, {.max_tokens = 4}).ids;
+  ASSERT_EQ(ids.size(), 4U);
+  ASSERT_EQ(std::count(ids.begin(), ids.end(), ids[3]), 1);
+  for (const auto& [options, held] :
+       {std::pair<GenerateOptions, index_t>{{.max_tokens = 0}, 3},
+        {{.max_tokens = 1}, 3},
+        {{.max_tokens = 4}, 6},
+        {{.max_tokens = 9, .stop_ids = {ids[3]}}, 6},  // an end id, which follows three others
+        {{.max_tokens = 9, .on_token = [&](index_t id) { return id != ids[2]; }}, 5}}) {
+    Session session(model);
+    HeadStudy heads({.keeps_rows = true});
+    GenerateOptions with = options;
+    with.heads = &heads;
+    generate(session, prompt, with);
+    EXPECT_EQ(session.length(0), held);
+    EXPECT_EQ(heads.rows("decoder.1.self").shape()[1], held);
+  }
+}
+
+// Each row by the definitions, from the weights of a tap.
+TEST(Heads, rows_are_what_the_metrics_are_the_means_of) {
+  for (const char* name : {"llama", "t5", "bert"}) {
+    SCOPED_TRACE(name);
+    const Model model = tiny(name);
+    Session session(model);
+    std::vector<Tap> all = taps_of(model, "self.weights");
+    for (const Tap& tap : taps_of(model, "cross.weights")) all.push_back(tap);
+    Taps taps(all);
+    HeadStudy heads({.cell = 0, .keeps_rows = true});
+    const std::vector<index_t> ids = some_text(10, 60), written(ids.rbegin(), ids.rend());
+    look(session, ids, &taps, &heads);
+    std::map<std::string, FileTensor> seen;
+    for (auto& [tap, tensor] : taps.results()) seen[tap] = tensor;
+    for (const HeadMetrics& head : heads.metrics()) {
+      const FileTensor& weights = seen.at(head.attention + ".weights");
+      const bool is_cross = head.attention.ends_with("cross");
+      const bool is_written = name == std::string("t5") && head.attention.starts_with("decoder");
+      const std::vector<index_t>& text = is_written ? written : ids;
+      const index_t keys = weights.shape[2];
+      const Tensor<double, 3> rows = heads.rows(head.attention);
+      ASSERT_EQ(rows.shape(), (std::array<index_t, 3>{weights.shape[0], weights.shape[1], 6}));
+      double sum[6] = {}, count[6] = {};
+      for (index_t i = 0; i < rows.shape()[1]; ++i) {
+        const auto w = [&](index_t j) {
+          return weights.load((head.head * weights.shape[1] + i) * keys + j);
+        };
+        double entropy = 0, distance = 0, induction = 0;
+        bool came_before = false;
+        for (index_t j = 0; j < keys; ++j) {
+          entropy -= w(j) > 0 ? w(j) * std::log(w(j)) : 0;
+          distance += w(j) * static_cast<double>(std::abs(i - j));
+        }
+        for (index_t j = 1; !is_cross && j <= i; ++j)
+          if (text[static_cast<std::size_t>(j - 1)] == text[static_cast<std::size_t>(i)]) {
+            came_before = true;
+            induction += w(j);
+          }
+        const double expected[6] = {
+            w(0),    is_cross || i == 0 ? kNone : w(i - 1), is_cross ? kNone : w(i),
+            entropy, is_cross ? kNone : distance,           came_before ? induction : kNone};
+        for (index_t m = 0; m < 6; ++m) {
+          const double found = rows(head.head, i, m);
+          expect_close(found, expected[m], bound(keys) * static_cast<double>(keys),
+                       head.attention + " row " + std::to_string(i));
+          if (std::isnan(found)) continue;
+          sum[m] += found;
+          ++count[m];
+        }
+      }
+      const double means[6] = {head.first,   head.previous, head.self,
+                               head.entropy, head.distance, head.induction};
+      for (index_t m = 0; m < 6; ++m)
+        if (count[m] > 0)
+          EXPECT_EQ(means[m], sum[m] / count[m]) << head.attention;  // to the bit
+        else
+          EXPECT_TRUE(std::isnan(means[m])) << head.attention;
+    }
+  }
 }
 
 void expect_refused(const std::function<void()>& call, const std::string& words) {
