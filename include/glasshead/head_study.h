@@ -105,7 +105,8 @@ class HeadStudy {
   Tensor<float, 2> weights(const std::string& attention, index_t head, const PairRange& pairs,
                            const Context& context = default_context()) const;
 
-  // Of memory that is kept; the room for the tiles of a run is beside it.
+  // Of the memory it holds: what is kept, and the room for the tiles of a run, which stays for the
+  // next one (for at most 256 rows of one layer).
   index_t bytes() const;
 
   struct Impl;  // the library's own

@@ -32,6 +32,16 @@ void Repeats::add(const std::vector<index_t>& ids) {
   }
 }
 
+index_t Repeats::bytes() const {
+  constexpr index_t kLinks = 4 * sizeof(void*);  // of a node of the map, beside what it holds
+  index_t bytes = bytes_of(occurrences_);
+  for (const auto& place : places_)
+    bytes += kLinks + static_cast<index_t>(sizeof place) + bytes_of(place.second);
+  return bytes;
+}
+
+index_t HeadPass::bytes() const { return bytes_of(kept_) + bytes_of(cells_) + bytes_of(rows_); }
+
 void HeadPass::start(const Sizes& sizes) {
   sizes_ = sizes;
   cell_ = sizes.cell > 0 ? sizes.cell : kBlock;

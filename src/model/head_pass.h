@@ -12,6 +12,11 @@
 
 namespace glasshead::model {
 
+template <class T>
+index_t bytes_of(const std::vector<T>& all) {
+  return static_cast<index_t>(all.capacity() * sizeof(T));
+}
+
 // A text's tokens, and where each has been before.
 class Repeats {
  public:
@@ -22,6 +27,7 @@ class Repeats {
     return *occurrences_[static_cast<std::size_t>(position)];
   }
   bool came_before(index_t position) const { return of(position).front() < position; }
+  index_t bytes() const;
 
  private:
   std::map<index_t, std::vector<index_t>> places_;        // of each id
@@ -58,6 +64,7 @@ class HeadPass {
   void see(const SeenTile& tile);
   // state: max and sum [1, heads, rows]. Adds to sums [heads].
   void finish(const RowState& state, std::vector<HeadSums>& sums, const Context& context);
+  index_t bytes() const;  // of the room for a run's tiles
 
  private:
   struct Block {

@@ -70,11 +70,6 @@ void append_rows(std::vector<float>& to, const View<float, 4>& rows) {
     }
 }
 
-template <class T>
-index_t bytes_of(const std::vector<T>& all) {
-  return static_cast<index_t>(all.size() * sizeof(T));
-}
-
 }  // namespace
 
 // --- filled by a session ---
@@ -292,10 +287,14 @@ Tensor<float, 2> HeadStudy::weights(const std::string& attention, index_t head,
 }
 
 index_t HeadStudy::bytes() const {
-  index_t bytes = 0;
+  using model::bytes_of;
+  index_t bytes = bytes_of(impl_->seen) + impl_->pass.bytes();
+  for (const Impl::Text& text : impl_->texts) bytes += text.tokens.bytes();
   for (const Seen& seen : impl_->seen) {
-    bytes += bytes_of(seen.q) + bytes_of(seen.k) + bytes_of(seen.max) + bytes_of(seen.sum);
+    bytes += bytes_of(seen.q) + bytes_of(seen.k) + bytes_of(seen.max) + bytes_of(seen.sum) +
+             bytes_of(seen.heads);
     for (const model::HeadSums& head : seen.heads) {
+      bytes += bytes_of(head.rows) + bytes_of(head.total) + bytes_of(head.largest);
       for (const std::vector<double>& row : head.total) bytes += bytes_of(row);
       for (const std::vector<float>& row : head.largest) bytes += bytes_of(row);
     }

@@ -1,42 +1,17 @@
-// How much memory a streamed trace holds, counted by this program's own operator new.
-#include <atomic>
-#include <cstdlib>
-#include <malloc.h>
-#include <new>
+// How much memory a streamed trace holds.
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "glasshead/trace.h"
-
-namespace {
-
-std::atomic<std::size_t> live_bytes{0}, peak_bytes{0};
-
-void* counted(std::size_t size) {
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) std::abort();
-  const std::size_t live = live_bytes += malloc_usable_size(memory);
-  if (live > peak_bytes) peak_bytes = live;
-  return memory;
-}
-
-void release(void* memory) {
-  if (memory != nullptr) live_bytes -= malloc_usable_size(memory);
-  std::free(memory);
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete[](void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+#include "memory/counted.h"
 
 namespace glasshead {
 namespace {
+
+using counted::live_bytes;
+using counted::peak_bytes;
 
 TEST(StepsMemory, a_streamed_head_stays_within_one_score_matrix_and_small_change) {
   constexpr index_t kLength = 1000;
