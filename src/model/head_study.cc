@@ -86,6 +86,9 @@ void HeadStudy::Impl::check(const Run& run, std::vector<Problem>& problems) cons
     return wrong("the study has seen a text of another session; a new one is needed");
   if (session != 0 && changes != run.changes)
     return wrong("the session's changes were made anew since the study began; a new one is needed");
+  if (about != 0 && about != run.about)
+    return wrong(
+        "the study looks at another text and what is written about it; a new one is needed");
   for (const Text& one : texts)
     if (one.stack == run.stack && one.sequence != run.sequence)
       return wrong(
@@ -103,10 +106,11 @@ void HeadStudy::Impl::check(const Run& run, std::vector<Problem>& problems) cons
 void HeadStudy::Impl::begin(const Run& run) {
   session = run.session;
   changes = run.changes;
+  about = run.about;
   for (Text& one : texts)
-    if (one.stack == run.stack) return one.tokens.add(run.ids);
+    if (one.stack == run.stack) return one.tokens.add(*run.ids);
   texts.push_back({run.stack, run.sequence, {}});
-  texts.back().tokens.add(run.ids);
+  texts.back().tokens.add(*run.ids);
 }
 
 void HeadStudy::Impl::start(const model::LookedAt& call, const model::Span& rows) {

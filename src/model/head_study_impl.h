@@ -38,11 +38,13 @@ struct HeadStudy::Impl {
 
   explicit Impl(const HeadStudyOptions& given) : options(given) {}
 
-  // What session calls before a run. `position`: of the first token in its text.
+  // What a session calls before it runs a text.
   struct Run {
     const char* stack;
-    const std::vector<index_t>& ids;
-    index_t position = 0;
+    const std::vector<index_t>* ids;
+    index_t position = 0;     // of the first of them in the text
+    index_t sequence = 0;     // of the session; an encoder's texts: 0
+    std::uint64_t about = 0;  // of an encoder-decoder: the text that is read or written about
     std::uint64_t session = 0;
     index_t changes = 0;  // how often the session's changes have been made anew
   };
@@ -61,10 +63,11 @@ struct HeadStudy::Impl {
   HeadStudyOptions options;
   std::uint64_t session = 0;  // and so the model; 0: none yet
   index_t changes = 0;
-  std::deque<Text> texts;  // which stay where they are
-  std::vector<Seen> seen;  // in the order of computation
-  model::HeadPass pass;    // of the rows between start and finish
-  std::size_t now = 0;     // whose rows they are
+  std::uint64_t about = 0;  // 0: none
+  std::deque<Text> texts;   // which stay where they are
+  std::vector<Seen> seen;   // in the order of computation
+  model::HeadPass pass;     // of the rows between start and finish
+  std::size_t now = 0;      // whose rows they are
 };
 
 }  // namespace glasshead

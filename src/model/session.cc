@@ -38,20 +38,20 @@ Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& probl
   return &taps->impl();
 }
 
-HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session, const char* stack,
-                          const std::vector<const std::vector<index_t>*>& ids,
-                          const std::vector<index_t>& positions,
-                          const std::vector<index_t>& sequences, std::vector<Problem>& problems) {
+HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session,
+                          const std::vector<HeadStudy::Impl::Run>& texts,
+                          std::vector<Problem>& problems) {
   if (heads == nullptr) return nullptr;
   HeadStudy::Impl& study = heads->impl();
   const auto at = static_cast<std::size_t>(study.options.sequence);
-  if (at >= ids.size()) {
+  if (at >= texts.size()) {
     problems.push_back({"heads", fmt::format("the study looks at text {} of a call, which has {}",
-                                             at, ids.size())});
+                                             at, texts.size())});
     return nullptr;
   }
-  const HeadStudy::Impl::Run run{stack,          *ids[at],      positions[at],
-                                 session.serial, sequences[at], session.change_count};
+  HeadStudy::Impl::Run run = texts[at];
+  run.session = session.serial;
+  run.changes = session.change_count;
   study.check(run, problems);
   if (problems.empty()) study.begin(run);
   return &study;
@@ -298,10 +298,12 @@ View<const float, 2> Session::encode(const std::vector<Text>& texts, Taps* taps,
   if (texts.empty()) problems.push_back({"texts", "there is none; at least one"});
   impl_->check_texts(texts, problems);
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
-  std::vector<const std::vector<index_t>*> ids;
-  for (const Text& text : texts) ids.push_back(&text.ids);
-  const std::vector<index_t> zeros(ids.size(), 0);
-  HeadStudy::Impl* const study = resolved(heads, *impl_, "encoder", ids, zeros, zeros, problems);
+  std::vector<HeadStudy::Impl::Run> runs;
+  for (const Text& text : texts)
+    runs.push_back({.stack = "encoder",
+                    .ids = &text.ids,
+                    .about = impl_->is_encoder() ? 0 : ++impl_->texts_read});
+  HeadStudy::Impl* const study = resolved(heads, *impl_, runs, problems);
   refuse("Session::encode", std::move(problems));
   const View<float, 2> rows = impl_->encode(texts, {watch, study});
   if (watch != nullptr && impl_->is_encoder() && impl_->description().head.has_logits &&

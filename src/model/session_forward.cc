@@ -129,8 +129,8 @@ View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows 
   if (impl_->is_encoder())
     problems.push_back({"model", "is an encoder, which reads whole texts: encode, then logits"});
   if (parts.empty()) problems.push_back({"parts", "there is none; at least one"});
-  std::vector<index_t> seen, positions;
-  std::vector<const std::vector<index_t>*> ids;
+  std::vector<index_t> seen;
+  std::vector<HeadStudy::Impl::Run> runs;
   for (std::size_t n = 0; n < parts.size() && !impl_->is_encoder(); ++n) {
     const std::string where = fmt::format("parts[{}]", n);
     const auto count = static_cast<index_t>(impl_->sequences.size());
@@ -145,16 +145,19 @@ View<const float, 2> Session::forward(const std::vector<Part>& parts, LogitRows 
       problems.push_back(
           {where + ".sequence", fmt::format("{} has a part already; one for each", sequence)});
     seen.push_back(sequence);
-    ids.push_back(&parts[n].ids);
-    positions.push_back(impl_->sequences[static_cast<std::size_t>(sequence)].length);
-    impl_->check_ids(where + ".ids", parts[n].ids,
-                     impl_->sequences[static_cast<std::size_t>(sequence)].length,
-                     impl_->description().position_limit, problems);
+    const Impl::Sequence& at = impl_->sequences[static_cast<std::size_t>(sequence)];
+    runs.push_back({.stack = "decoder",
+                    .ids = &parts[n].ids,
+                    .position = at.length,
+                    .sequence = sequence,
+                    .about = at.about});
+    impl_->check_ids(where + ".ids", parts[n].ids, at.length, impl_->description().position_limit,
+                     problems);
   }
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
   HeadStudy::Impl* study = nullptr;
-  if (ids.size() == parts.size())  // else a sequence does not exist, or this model has none
-    study = resolved(heads, *impl_, "decoder", ids, positions, seen, problems);
+  if (runs.size() == parts.size())  // else a sequence does not exist, or this model has none
+    study = resolved(heads, *impl_, runs, problems);
   refuse(kFunction, std::move(problems));
   return Forward(*impl_, parts, rows, {watch, study}).run();
 }

@@ -16,7 +16,8 @@ struct Session::Impl {
   struct Sequence {
     index_t keys = 0;  // its number in the caches
     index_t length = 0;
-    index_t memory = -1;  // the text it is written about, in `cross`; -1: none
+    index_t memory = -1;      // the text it is written about, in `cross`; -1: none
+    std::uint64_t about = 0;  // that text among all that the session has read, from 1
     bool is_used = true;
   };
 
@@ -67,16 +68,16 @@ struct Session::Impl {
   std::vector<Sequence> sequences;
   std::vector<index_t> free_keys;  // numbers in `self` of sequences that were dropped
   std::vector<index_t> readers;    // [texts] of `cross`: sequences that read them
+  std::uint64_t texts_read = 0;    // of an encoder-decoder
 };
 
 // The taps of a run, made ready for its model; what they name wrongly is among the problems.
 Taps::Impl* resolved(Taps* taps, const Model& model, std::vector<Problem>& problems);
-// The study of a run, made ready for it unless something is wrong: `ids` are those of the texts, of
-// which it looks at one; `positions` where each begins, `sequences` whose text each goes on with.
-HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session, const char* stack,
-                          const std::vector<const std::vector<index_t>*>& ids,
-                          const std::vector<index_t>& positions,
-                          const std::vector<index_t>& sequences, std::vector<Problem>& problems);
+// The study of a run of these texts, of which it looks at one, made ready unless something is
+// wrong.
+HeadStudy::Impl* resolved(HeadStudy* heads, const Session::Impl& session,
+                          const std::vector<HeadStudy::Impl::Run>& texts,
+                          std::vector<Problem>& problems);
 void refuse(const char* function, std::vector<Problem> problems);  // if there are any
 
 }  // namespace glasshead

@@ -112,10 +112,12 @@ index_t Session::read(const std::vector<index_t>& text, Taps* taps, HeadStudy* h
                                              name(impl_->model.kind()))});
   impl_->check_ids("text", text, 0, impl_->description().position_limit, problems);
   Taps::Impl* const watch = resolved(taps, impl_->model, problems);
-  HeadStudy::Impl* const study = resolved(heads, *impl_, "encoder", {&text}, {0}, {0}, problems);
+  const std::uint64_t about = ++impl_->texts_read;
+  HeadStudy::Impl* const study =
+      resolved(heads, *impl_, {{.stack = "encoder", .ids = &text, .about = about}}, problems);
   if (!problems.empty()) fail(ErrorKind::option, "Session::read", std::move(problems));
   const View<float, 2> rows = impl_->encode({{.ids = text}}, {watch, study});
-  return impl_->add({.memory = impl_->remember(rows, watch)});
+  return impl_->add({.memory = impl_->remember(rows, watch), .about = about});
 }
 
 }  // namespace glasshead

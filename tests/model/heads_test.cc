@@ -481,6 +481,34 @@ TEST(Heads, what_a_study_cannot_look_at_is_said) {
   expect_refused([&] { kept.weights("decoder.0.self", 0, {0, 3, 2, 1}); }, "queries [0, 3)");
 }
 
+TEST(Heads, a_study_of_one_text_is_not_told_of_what_is_written_about_another) {
+  const std::vector<index_t> a = some_text(6, 60), b = some_text(9, 50);
+  Session session(tiny("t5"));
+  HeadStudy of_a;
+  const index_t about_a = session.read(a, nullptr, &of_a), about_b = session.read(b);
+  const auto write = [&](index_t sequence, HeadStudy& heads) {
+    session.forward({{sequence, {5, 6}}}, LogitRows::none, nullptr, &heads);
+  };
+  const std::string words = "looks at another text and what is written about it";
+  expect_refused([&] { write(about_b, of_a); }, words);
+  expect_refused([&] { generate(session, {5}, {.heads = &of_a, .sequence = about_b}); }, words);
+  EXPECT_EQ(session.length(about_b), 0);
+  const index_t fork = session.fork(about_a);  // reads the same text
+  write(fork, of_a);
+  expect_refused([&] { session.read(b, nullptr, &of_a); }, words);
+  // Numbers of sequences and of their memory are used again, and are other texts then.
+  HeadStudy of_b;
+  write(about_b, of_b);
+  session.drop(about_b);
+  ASSERT_EQ(session.read(a), about_b);
+  session.forward({{about_b, {5, 6}}}, LogitRows::none);
+  expect_refused([&] { write(about_b, of_b); }, words);
+  // A text that is encoded is one of its own, which nothing is written about.
+  HeadStudy encoded;
+  session.encode({{.ids = a}}, nullptr, &encoded);
+  expect_refused([&] { write(about_a, encoded); }, words);
+}
+
 // --- taps of scores ---
 
 TEST(Scores, their_softmax_is_the_weights_and_their_log_sum_the_lse_in_every_family) {
