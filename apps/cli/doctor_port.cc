@@ -54,7 +54,9 @@ int run_port(const PortArgs& args) {
       throw OptionError("doctor", {{"--tokens",
                                     "missing; the file holds no `ids` or `input_ids`: give the ids "
                                     "that were read, or --prompt"}});
-    const PortReport report = diagnose_port(Model::load(args.model), text, activations, options);
+    // As programs choose Phi-3's positions: by the text's length.
+    const Model model = Model::load(args.model, {.context = static_cast<index_t>(text.ids.size())});
+    const PortReport report = diagnose_port(model, text, activations, options);
     write_result("", args.is_json ? port_json(report) + "\n" : port_text(report));
     return report.is_right() ? 0 : 1;
   } catch (const OptionError& error) {

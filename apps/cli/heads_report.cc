@@ -81,8 +81,7 @@ std::string heads_table(const Model& model, const std::vector<HeadMetrics>& head
   return text;
 }
 
-Json heads_json(const std::string& path, const Model& model, const std::vector<index_t>& ids,
-                const std::vector<HeadMetrics>& heads) {
+Json heads_json(const Model& model, const HeadsText& text, const std::vector<HeadMetrics>& heads) {
   Json all = Json::array();
   for (const HeadMetrics& head : heads) {
     Json one{{"attention", head.attention}, {"layer", head.layer}, {"head", head.head}};
@@ -92,8 +91,11 @@ Json heads_json(const std::string& path, const Model& model, const std::vector<i
     }
     all.push_back(std::move(one));
   }
-  return {
-      {"model", path}, {"kind", name(model.kind())}, {"prompt", {{"ids", ids}}}, {"heads", all}};
+  Json json{{"model", text.model}, {"kind", name(model.kind())}, {"prompt", {{"ids", text.ids}}}};
+  if (text.written)
+    json["written"] = {{"ids", text.written->ids}, {"stop", name(text.written->why)}};
+  json["heads"] = std::move(all);
+  return json;
 }
 
 }  // namespace glasshead::cli

@@ -22,8 +22,12 @@ struct HeadOrder {
 std::vector<HeadMetrics> in_order(std::vector<HeadMetrics> heads, const HeadOrder& order);
 
 std::string heads_table(const Model& model, const std::vector<HeadMetrics>& heads);
-nlohmann::ordered_json heads_json(const std::string& path, const Model& model,
-                                  const std::vector<index_t>& ids,
+struct HeadsText {
+  std::string model;  // as it was named
+  std::vector<index_t> ids;
+  std::optional<Generation> written;  // behind them, or about them
+};
+nlohmann::ordered_json heads_json(const Model& model, const HeadsText& text,
                                   const std::vector<HeadMetrics>& heads);
 
 }  // namespace glasshead::cli

@@ -20,6 +20,15 @@ inline void add_model(CLI::App& command, std::string& path) {
       ->type_name("MODEL");
 }
 
+// --context, which is ModelOptions::context.
+inline void add_context(CLI::App& command, std::string& context) {
+  command
+      .add_option("--context", context,
+                  "How many tokens the text may grow to, for models whose positions depend on it "
+                  "(Phi-3's long form)")
+      ->type_name("N");
+}
+
 // Runs `work`; an Error of it becomes one of `command`.
 template <class Work>
 auto in_name_of(const char* command, const Work& work) {

@@ -27,7 +27,7 @@ constexpr std::size_t kShown = 3;  // keys of a row, or heads of a key
 struct ReadsArgs {
   std::string model;
   std::optional<std::string> text, tokens, decoder_tokens, head, query;
-  std::string threads = "0";
+  std::string context = "0", threads = "0";
   bool is_json = false;
 };
 
@@ -52,8 +52,8 @@ std::string column(const std::string& text, std::size_t width) {
 
 class Reads {
  public:
-  Reads(const ReadsArgs& args, const Context& context)
-      : args_(args), model_(Model::load(args.model)), session_(model_, {}, context) {
+  Reads(const ReadsArgs& args, const ModelOptions& options, const Context& context)
+      : args_(args), model_(Model::load(args.model, options)), session_(model_, {}, context) {
     std::vector<Problem> problems;
     read_text(problems);
     read_written(problems);
@@ -276,13 +276,16 @@ void run(const ReadsArgs& args) {
   if (args.head.has_value() == args.query.has_value())
     problems.push_back({"--head", args.head ? "does not go with --query: one head, or one token"
                                             : "missing; --head LAYER.HEAD or --query N is needed"});
+  const std::optional<index_t> length = parse_integer(args.context);
+  if (!length || *length < 0)
+    problems.push_back({"--context", args.context + ": a whole number, 0 or more, is needed"});
   const std::optional<index_t> threads = parse_integer(args.threads);
   if (!threads || *threads < 0 || *threads > 1024)
     problems.push_back({"--threads", args.threads + ": a whole number from 0 to 1024 is needed"});
   if (!problems.empty()) throw OptionError("reads", std::move(problems));
   const Context context(
       {.isa = {}, .threads = static_cast<int>(*threads), .parallel_for = nullptr});
-  Reads(args, context).run();
+  Reads(args, {.context = *length}, context).run();
 }
 
 void add(CLI::App& command, int&) {
@@ -302,6 +305,7 @@ void add(CLI::App& command, int&) {
       .add_option("--query", args->query,
                   "One token: what it reads, in every head of every layer (-1: the last)")
       ->type_name("N");
+  add_context(command, args->context);
   command.add_option("--threads", args->threads, "Threads (0: all cores)")->type_name("N");
   command.add_flag("--json", args->is_json, "Print JSON, with every weight");
   command.callback([args] { in_name_of("reads", [&] { run(*args); }); });

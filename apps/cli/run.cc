@@ -122,11 +122,7 @@ void add(CLI::App& command, int&) {
   command.add_flag("--lens", args->has_lens, "What each layer would say the next token is");
   command.add_option("-o,--out", args->out, "Where taps or vectors go: a .safetensors file")
       ->type_name("FILE");
-  command
-      .add_option("--context", args->context,
-                  "How many tokens the text may grow to, for models whose positions depend on it "
-                  "(Phi-3's long form)")
-      ->type_name("N");
+  add_context(command, args->context);
   command.add_option("--threads", args->threads, "Threads (0: all cores)")->type_name("N");
   command.add_flag("--quiet", args->is_quiet, "No notes on stderr");
   command.add_flag("--json", args->is_json, "Print JSON");

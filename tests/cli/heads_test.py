@@ -79,6 +79,49 @@ class Heads(Case):
         self.assertIn("\ncross 1.0 ", text)
         self.assertIn("\nencoder 0.0 ", text)
 
+    def test_a_text_that_is_written_is_looked_at_too(self):
+        model, path = self.model("llama"), self.path("heads.safetensors")
+        args = ("--tokens", "5,6,7", "--json", "--max-tokens", "6", "-o", path, "--cell", "4")
+        found = json.loads(self.run_command("heads", model, *args, "--quiet").out)
+        ids = json.loads(self.run_command("run", model, "--tokens", "5,6,7", "--max-tokens", "6", "--json",
+                                          "--quiet").out)["ids"]
+        self.assertEqual(found["prompt"]["ids"], [5, 6, 7])
+        self.assertEqual(found["written"], {"ids": ids, "stop": "length"})
+        # As if all had been read: but for the last, which nothing was asked about.
+        read = ",".join(map(str, [5, 6, 7, *ids[:-1]]))
+        whole = self.run_command("heads", model, "--tokens", read, "--json", "--quiet", "-o", self.path("whole.safetensors"),
+                                 "--cell", "4")
+        self.assertEqual(found["heads"], json.loads(whole.out)["heads"])
+        self.assertNotIn("written", json.loads(whole.out))
+        self.assertEqual(read_safetensors(path), read_safetensors(self.path("whole.safetensors")))
+        self.assertEqual(numbers(read_safetensors(path)["decoder.0.self.max_map"])[0], [6, 2, 2])
+        notes = self.run_command("heads", model, "--tokens", "5,6,7", "--max-tokens", "6").err
+        self.assertIn("\nwritten: " + " ".join(map(str, ids)) + "\n", notes)
+        about = json.loads(self.run_command("heads", self.model("t5"), "--tokens", "5,6,7", "--max-tokens", "2", "--json",
+                                            "--quiet").out)
+        self.assertLessEqual(len(about["written"]["ids"]), 2)
+        self.assertEqual(self.refused("heads", self.model("bert"), "--tokens", "5,6", "--max-tokens", "2"),
+                         "heads: --max-tokens: this model is an encoder, and writes no text\n")
+
+    def test_positions_that_depend_on_the_length_are_chosen_by_context(self):
+        # Phi-3's long form: other angles, and so other weights, than the short one's.
+        model, tokens = os.path.join(MODELS, "phi3-longrope"), ("--tokens", "5,6,7,8,9,10", "--json")
+        short, long = (json.loads(self.run_command("heads", model, *tokens, "--quiet", *more).out)["heads"]
+                       for more in ((), ("--context", "100000")))
+        self.assertEqual(len(short), len(long))
+        self.assertNotEqual(short, long)
+        rows = [json.loads(self.run_command("reads", model, *tokens, "--head", "0.0", *more).out)["rows"]
+                for more in ((), ("--context", "100000"))]
+        self.assertNotEqual(*rows)
+        # As the weights of a run under the same --context.
+        path = self.path("weights.safetensors")
+        self.run_command("run", model, "--tokens", "5,6,7,8,9,10", "--max-tokens", "0", "--context", "100000", "--tap",
+                         "decoder.0.self.weights", "--heads", "0", "-o", path, "--quiet")
+        kept = numbers(read_safetensors(path)["decoder.0.self.weights"])[1]
+        self.assertEqual([x for row in rows[1] for x in row], kept)
+        self.assertIn("--context: -1", self.refused("heads", model, "--tokens", "1", "--context", "-1"))
+        self.assertIn("--context: x", self.refused("reads", model, "--tokens", "1", "--head", "0.0", "--context", "x"))
+
     def test_the_largest_come_first(self):
         model = self.model("llama")
         plain = self.heads(model)
@@ -119,9 +162,10 @@ class Heads(Case):
 
     def test_nonsense_is_refused_with_all_that_is_wrong(self):
         model = self.model("llama")
-        said = self.refused("heads", model, "--top", "3", "--cell", "0", "-o", "x.npy", "--threads", "many")
+        said = self.refused("heads", model, "--top", "3", "--cell", "0", "-o", "x.npy", "--threads", "many",
+                            "--max-tokens", "few")
         for line in ("heads: --prompt: missing", "heads: --top: goes with --sort", "heads: --cell: 0: a whole number",
-                     "heads: -o: x.npy: several tensors", "heads: --threads: many"):
+                     "heads: -o: x.npy: several tensors", "heads: --threads: many", "heads: --max-tokens: few"):
             self.assertIn(line, said)
         self.assertIn("--sort", self.refused("heads", model, "--tokens", "1", "--sort", "size"))
         self.assertIn("heads: --cell: is of the pictures", self.refused("heads", model, "--tokens", "1", "--cell", "3"))

@@ -43,6 +43,16 @@ class Command(unittest.TestCase):
             self.assertIn("--activations: decoder.0.self.q: has shape [6, 3, 8]",
                           self.refused(MODEL, "--activations", path, "--tokens", "5,17"))
 
+    def test_a_text_beyond_the_short_form_is_read_in_the_long_one(self):
+        # Phi-3's factors change behind 16 positions here: programs take those for the text's length.
+        model, ids = str(HERE.parent / "data/models/phi3-longrope"), ",".join(str(5 + n) for n in range(20))
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder, "ours.safetensors"))
+            subprocess.run([PROGRAM, "run", model, "--tokens", ids, "--max-tokens", "0", "--quiet", "--context", "20",
+                            "--tap", "decoder.*.self.q", "--tap", "logits", "-o", path], check=True)
+            done = run(model, "--activations", path, "--tokens", ids)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_flags_of_other_calls_are_refused(self):
         said = self.refused(MODEL, "--activations", THEIRS, "--causal", "--scale", "2")
         self.assertIn("--causal: given beside --activations", said)
