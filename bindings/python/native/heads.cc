@@ -25,7 +25,7 @@ using Measured =
 template <class Ask>  // ask(study) -> an answer
 auto asked(SharedStudy& self, const Ask& ask) {
   const nb::gil_scoped_release others_may_run;
-  const std::lock_guard alone(self.mutex);
+  const std::lock_guard alone(self.turns);
   return ask(self.kept);
 }
 

@@ -74,7 +74,7 @@ std::vector<std::pair<std::string, Floats>> results(SharedTaps& self) {
   NamedTensors found;
   {
     const nb::gil_scoped_release others_may_run;
-    const std::lock_guard alone(self.mutex);
+    const std::lock_guard alone(self.turns);
     found = self.kept.results();
   }
   std::vector<std::pair<std::string, Floats>> arrays;

@@ -2,6 +2,8 @@
 // interpreter's lock, and one at a time.
 #pragma once
 
+#include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -12,11 +14,35 @@
 
 namespace glasshead::python {
 
+// A mutex whose waiters are served in the order they came. A thread that writes a text takes it
+// again for every token: of a std::mutex it would be the next owner nearly always, and who asks for
+// the session's length meanwhile would wait for the text's end.
+class Turns {
+ public:
+  void lock() {
+    std::unique_lock<std::mutex> hold(mutex_);
+    const std::uint64_t mine = last_++;
+    moved_.wait(hold, [&] { return now_ == mine; });
+  }
+  void unlock() {
+    {
+      const std::lock_guard hold(mutex_);
+      ++now_;
+    }
+    moved_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  std::uint64_t last_ = 0, now_ = 0;
+};
+
 template <class Kept>
 struct Shared {
   explicit Shared(Kept made) : kept(std::move(made)) {}
 
-  std::mutex mutex;
+  Turns turns;
   Kept kept;
 };
 using SharedTaps = Shared<Taps>;
@@ -28,7 +54,8 @@ struct Seen {
   HeadStudy* heads = nullptr;
 };
 
-// Mutexes are taken always in this order: the session's, the taps', the study's.
+// Turns are taken always in this order: the session's, the taps', the study's. So a call waits for
+// the calls that came before it, each of one token where a text is being written.
 class SharedSession {
  public:
   SharedSession(const Model& model, const SessionOptions& options, const Context& context)
@@ -38,11 +65,11 @@ class SharedSession {
   template <class Work>
   auto run(SharedTaps* taps, SharedStudy* study, const Work& work) {
     const nb::gil_scoped_release others_may_run;
-    const std::lock_guard alone(mutex_);
+    const std::lock_guard alone(turns_);
     const auto locked = [](auto* shared) {
-      return shared == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(shared->mutex);
+      return shared == nullptr ? std::unique_lock<Turns>() : std::unique_lock(shared->turns);
     };
-    const std::unique_lock<std::mutex> taps_alone = locked(taps), study_alone = locked(study);
+    const std::unique_lock<Turns> taps_alone = locked(taps), study_alone = locked(study);
     return work(session_, Seen{taps == nullptr ? nullptr : &taps->kept,
                                study == nullptr ? nullptr : &study->kept});
   }
@@ -52,7 +79,7 @@ class SharedSession {
   }
 
  private:
-  std::mutex mutex_;
+  Turns turns_;
   Session session_;
 };
 

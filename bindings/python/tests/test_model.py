@@ -342,6 +342,30 @@ def test_threads_take_turns(llama):
     assert not wrong
 
 
+def test_who_asks_for_a_length_waits_for_a_token_and_not_for_the_text(llama):
+    session, written, is_over = Session(llama), [0], threading.Event()
+
+    def write():
+        for _ in session.stream(IDS, max_tokens=100_000, stops_at_eos=False):
+            written[0] += 1
+            if is_over.is_set():
+                break
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    waited = []  # tokens that were read between a question and its answer
+    try:
+        while len(waited) < 30:
+            before = written[0]
+            waited.append(session.length() - len(IDS) - before)
+    finally:
+        is_over.set()
+        writer.join()
+    # The one that is being written, and the next where it came first. Most questions: what the machine does in between
+    # is its own.
+    assert np.median(waited) <= 3, waited
+
+
 def resident():
     with open("/proc/self/statm", encoding="ascii") as numbers:
         return int(numbers.read().split()[1]) * 4096
