@@ -32,8 +32,11 @@ class HeadStudy:
         session.forward(ids, rows="none", heads=heads)
         max(heads.metrics(), key=lambda one: one.previous)
 
+    It goes on while a text is written: session.generate(prompt, heads=heads).
+
     cell: the pictures have cells of cell x cell pairs; 0: none. keeps_rows: q, k and row states are kept, so that
-    `weights` can make any weight. sequence: of a batch, which text is looked at (its place in the call).
+    `weights` can make any weight, and each row's own numbers for `rows`. sequence: of a batch, which text is looked at
+    (its place in the call).
     """
 
     def __init__(self, *, cell: int = 64, keeps_rows: bool = False, sequence: int = 0) -> None:
@@ -49,6 +52,14 @@ class HeadStudy:
     def maps(self) -> dict[str, npt.NDArray[np.float32]]:
         """Of every attention two pictures, "decoder.9.self.mean_map" and ".max_map": [heads, cells, cells]."""
         return dict(self._native.maps())
+
+    def rows(self, attention: str) -> npt.NDArray[np.float64]:
+        """What `metrics` is the mean of, query by query: [heads, queries, 6], the numbers as HeadMetrics has them from
+        `first` on; NaN where a query does not count. Needs keeps_rows."""
+        given = Given("HeadStudy.rows")
+        name = given.text("attention", attention)
+        given.done()
+        return self._native.rows(name)
 
     def weights(
         self,
@@ -69,7 +80,7 @@ class HeadStudy:
 
     @property
     def bytes(self) -> int:
-        """Of the memory that is kept."""
+        """Of the memory it holds: what is kept, and room for the next run's tiles."""
         return self._native.bytes()
 
     def __repr__(self) -> str:

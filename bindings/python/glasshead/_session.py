@@ -75,8 +75,8 @@ class Session:
 
     Sequences are numbered from 0; a decoder's session begins with sequence 0, empty. The bits of a token's numbers
     depend on its text alone: not on whether it was read in one go or token by token, on the other texts of a call, on
-    threads or on what is tapped. Threads may share a session, and take turns; the interpreter's lock is released while
-    it computes.
+    threads or on what is tapped. Threads may share a session, and take turns in the order they come, between two tokens
+    of a text that is being written; the interpreter's lock is released while it computes.
 
     rows_at_once: new tokens that are computed together; it changes no bit.
     """
@@ -217,6 +217,7 @@ class Session:
         stop_ids: Iterable[int] = (),
         stop: str | Iterable[str] = (),
         taps: Taps | None = None,
+        heads: HeadStudy | None = None,
         sequence: int = 0,
     ) -> Stream:
         """`generate`, one id at a time:
@@ -230,14 +231,14 @@ class Session:
         ends, stops = given.wholes("stop_ids", stop_ids), given.texts("stop", stop)
         number = given.whole("sequence", sequence)
         ids = self._prompt(given, prompt)
-        seen = _watched(given, taps)
+        seen, study = _watched(given, taps), _studied(given, heads)
         given.done()
         words = self._model.tokenizer if isinstance(prompt, str) or stops else None
         if words is not None and words.eos is not None and stops_at_eos:
             ends.append(words.eos)
         native = None if words is None else words._native
         writer = _native.Writer(
-            self._native, ids, most, sampling, bool(stops_at_eos), ends, stops, native, seen, number
+            self._native, ids, most, sampling, bool(stops_at_eos), ends, stops, native, seen, study, number
         )
         return Stream(writer, taps)
 
@@ -258,6 +259,7 @@ class Session:
         stop: str | Iterable[str] = (),
         on_token: Callable[[int], Any] | None = None,
         taps: Taps | None = None,
+        heads: HeadStudy | None = None,
         sequence: int = 0,
     ) -> Generation:
         """Appends a prompt to a sequence, and then one token after another.
@@ -269,6 +271,8 @@ class Session:
         stops_at_eos: the model's own end ids end the text; stop_ids: beside them.
         stop: ends the text behind the id with which one of these has come; it stays in the text.
         on_token: called with every new id; an answer that is false (not None) ends the text.
+        heads: looks at every token that is read, the prompt's and then those written, as if all were read at once: up
+            to the last, which is read only if an end id follows it (at `length(sequence)` tokens).
         sequence: what it holds already is read before the prompt; penalties and draws count from the prompt.
         """
         stream = self.stream(
@@ -284,6 +288,7 @@ class Session:
             stop_ids=stop_ids,
             stop=stop,
             taps=taps,
+            heads=heads,
             sequence=sequence,
         )
         ids = []

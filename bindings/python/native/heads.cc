@@ -45,6 +45,10 @@ std::vector<std::pair<std::string, Floats>> maps(SharedStudy& self) {
   return arrays;
 }
 
+Doubles rows(SharedStudy& self, const std::string& attention) {
+  return array_of(asked(self, [&](const HeadStudy& study) { return study.rows(attention); }));
+}
+
 Matrix weights(SharedStudy& self, const std::string& attention, index_t head, const Bounds& queries,
                const Bounds& keys, const Context* context) {
   const PairRange pairs{queries.first, queries.second, keys.first, keys.second};
@@ -67,6 +71,7 @@ void add_heads(nb::module_& module) {
           nb::arg("cell"), nb::arg("keeps_rows"), nb::arg("sequence"))
       .def("metrics", &metrics)
       .def("maps", &maps)
+      .def("rows", &rows, nb::arg("attention"))
       .def("weights", &weights, nb::arg("attention"), nb::arg("head"), nb::arg("queries"),
            nb::arg("keys"), nb::arg("context").none())
       .def("bytes", [](SharedStudy& self) {

@@ -41,4 +41,12 @@ Floats array_of(FileTensor tensor) {
   return Floats(first, shape.size(), shape.data(), keeper(held));
 }
 
+Doubles array_of(Tensor<double, 3> tensor) {
+  auto held = std::make_unique<Tensor<double, 3>>(std::move(tensor));
+  std::size_t shape[3];
+  std::copy_n(held->shape().begin(), 3, shape);
+  double* const first = held->data();
+  return Doubles(first, 3, shape, keeper(held));
+}
+
 }  // namespace glasshead::python

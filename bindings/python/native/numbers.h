@@ -17,6 +17,7 @@ namespace nb = nanobind;
 
 using Matrix = nb::ndarray<nb::numpy, float, nb::ndim<2>, nb::device::cpu>;
 using Floats = nb::ndarray<nb::numpy, float, nb::device::cpu>;
+using Doubles = nb::ndarray<nb::numpy, double, nb::ndim<3>, nb::device::cpu>;
 
 // A copy of what a session shows until its next run. Needs no lock of the interpreter's.
 struct Rows {
@@ -28,5 +29,6 @@ Rows copy_of(const View<const float, 2>& rows);
 // Without a copy; with the interpreter's lock.
 Matrix array_of(Rows rows);
 Floats array_of(FileTensor tensor);  // of f32
+Doubles array_of(Tensor<double, 3> tensor);
 
 }  // namespace glasshead::python

@@ -24,27 +24,30 @@ using Ids = std::vector<index_t>;
 // A text of a session that is being written.
 class Writer {
  public:
-  Writer(SharedSession& session, Ids prompt, GenerateOptions options, SharedTaps* taps)
-      : session_(&session), taps_(taps) {
-    session.run(taps, nullptr, [&](Session& own, const Seen& seen) {
+  Writer(SharedSession& session, Ids prompt, GenerateOptions options, SharedTaps* taps,
+         SharedStudy* heads)
+      : session_(&session), taps_(taps), heads_(heads) {
+    session.run(taps, heads, [&](Session& own, const Seen& seen) {
       options.taps = seen.taps;
+      options.heads = seen.heads;
       writer_.emplace(own, std::move(prompt), std::move(options));
     });
   }
   std::optional<index_t> next() {
-    return session_->run(taps_, nullptr, [&](Session&, const Seen&) { return writer_->next(); });
+    return session_->run(taps_, heads_, [&](Session&, const Seen&) { return writer_->next(); });
   }
   std::string why() const { return name(writer_->why()); }
 
  private:
   SharedSession* session_;
   SharedTaps* taps_;
+  SharedStudy* heads_;
   std::optional<TextWriter> writer_;
 };
 
 void start(Writer* self, SharedSession& session, Ids prompt, index_t max_tokens,
            const Sampling& sampling, bool stops_at_eos, Ids stop_ids, std::vector<std::string> stop,
-           const Tokenizer* words, SharedTaps* taps, index_t sequence) {
+           const Tokenizer* words, SharedTaps* taps, SharedStudy* heads, index_t sequence) {
   GenerateOptions options;
   options.max_tokens = max_tokens;
   options.sampling = sampling;
@@ -53,7 +56,7 @@ void start(Writer* self, SharedSession& session, Ids prompt, index_t max_tokens,
   options.stop = std::move(stop);
   options.sequence = sequence;
   if (words != nullptr) options.text_of = [own = *words](index_t id) { return own.bytes_of(id); };
-  new (self) Writer(session, std::move(prompt), std::move(options), taps);
+  new (self) Writer(session, std::move(prompt), std::move(options), taps, heads);
 }
 
 using BeamTuple = std::tuple<Ids, double, bool>;  // ids, log probability, whether it is finished
@@ -119,8 +122,9 @@ void add_writing(nb::module_& module) {
   nb::class_<Writer>(module, "Writer", "A text being written, one token at a time.")
       .def("__init__", &start, nb::arg("session"), nb::arg("prompt"), nb::arg("max_tokens"),
            nb::arg("sampling"), nb::arg("stops_at_eos"), nb::arg("stop_ids"), nb::arg("stop"),
-           nb::arg("tokenizer").none(), nb::arg("taps").none(), nb::arg("sequence"),
-           nb::keep_alive<1, 2>(), nb::keep_alive<1, 10>())
+           nb::arg("tokenizer").none(), nb::arg("taps").none(), nb::arg("heads").none(),
+           nb::arg("sequence"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 10>(),
+           nb::keep_alive<1, 11>())
       .def("next", &Writer::next)
       .def("why", &Writer::why);
   module.def("beam_search", &beam_search, nb::arg("session"), nb::arg("prompt"), nb::arg("beams"),

@@ -50,11 +50,35 @@ def test_pictures_and_blocks_are_those_of_the_weights(seen):
     assert heads.bytes > 0 and "12 heads" in repr(heads)
 
 
+def test_a_study_of_writing_is_that_of_reading_the_whole_text():
+    model = glasshead.Model(FOLDER / "llama")
+    writing, reading = Session(model), Session(model)
+    written, whole = HeadStudy(cell=4, keeps_rows=True), HeadStudy(cell=4, keeps_rows=True)
+    ids = writing.generate(IDS, max_tokens=7, stops_at_eos=False, heads=written).ids
+    assert len(ids) == 7 and writing.length() == len(IDS) + 6  # nothing asked for what follows the last one
+    reading.forward(IDS + ids[:-1], rows="none", heads=whole)
+    np.testing.assert_array_equal(written.metrics(), whole.metrics())
+    for name, picture in whole.maps().items():
+        assert picture.shape == (6, 4, 4) and np.array_equal(written.maps()[name], picture)
+    rows = written.rows("decoder.1.self")
+    assert rows.shape == (6, 14, 6) and rows.dtype == np.float64
+    np.testing.assert_array_equal(rows, whole.rows("decoder.1.self"))
+    metrics = [one[3:] for one in written.metrics() if one.layer == 1]
+    np.testing.assert_allclose(np.nanmean(rows, axis=1), metrics, rtol=1e-12)
+    # One token at a time: each is one more row.
+    stream = Session(model)
+    seen = HeadStudy(keeps_rows=True)
+    for n, _ in enumerate(stream.stream(IDS, max_tokens=3, heads=seen)):
+        assert seen.rows("decoder.0.self").shape[1] == len(IDS) + n
+
+
 def test_what_a_study_cannot_do_is_told():
     session = Session(glasshead.Model(FOLDER / "llama"))
     for call, where in [
         (lambda: HeadStudy(cell="x"), "cell"),
         (lambda: session.forward(IDS, heads=Taps()), "heads"),
+        (lambda: session.generate(IDS, heads=Taps()), "heads"),
+        (lambda: HeadStudy().rows(3), "attention"),
         (lambda: HeadStudy().weights("decoder.0.self", 0, queries=3, keys=(0, 1)), "queries"),
     ]:
         with pytest.raises(glasshead.OptionError) as refused:
@@ -64,6 +88,8 @@ def test_what_a_study_cannot_do_is_told():
     session.forward(IDS, heads=study)
     with pytest.raises(glasshead.OptionError):
         study.weights("decoder.0.self", 0, queries=(0, 1), keys=(0, 1))  # its rows were not kept
+    with pytest.raises(glasshead.OptionError, match="keeps_rows"):
+        study.rows("decoder.0.self")
     session.truncate(0)
     with pytest.raises(glasshead.OptionError):
         session.forward(IDS, heads=study)  # does not go on where the study ended
