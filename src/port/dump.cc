@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/shape_text.h"
 #include "model/model_impl.h"
+#include "port/names.h"
 
 namespace glasshead::port {
 namespace {
@@ -29,20 +31,6 @@ double allowed(DType type) {
 
 bool is_floating(DType type) {
   return type == DType::f64 || type == DType::f32 || type == DType::f16 || type == DType::bf16;
-}
-
-// "decoder.{}.self.q" with the number of a layer.
-std::string filled(std::string pattern, index_t layer) {
-  const std::string number = std::to_string(layer);
-  for (const char* hole : {"{}", "*"})
-    for (std::size_t at = 0; (at = pattern.find(hole, at)) != std::string::npos;
-         at += number.size())
-      pattern.replace(at, std::string_view(hole).size(), number);
-  return pattern;
-}
-
-bool has_hole(const std::string& pattern) {
-  return pattern.find("{}") != std::string::npos || pattern.find('*') != std::string::npos;
 }
 
 const FileTensor* find(const NamedTensors& tensors, const std::string& name) {
@@ -162,8 +150,8 @@ void Dump::add(const Runner& runner, const Model& model, const model::NamedPlace
                            tokens);
     }
     problems.push_back(
-        {theirs, fmt::format("has shape {}; {} here is {} [{}]{}", text(tensor.shape), place.name,
-                             text(one.shape.sizes), axes, hint)});
+        {theirs, fmt::format("has shape {}; {} here is {} [{}]{}", file_shape_text(tensor.shape),
+                             place.name, file_shape_text(one.shape.sizes), axes, hint)});
     return;
   }
   all_.push_back(std::move(one));

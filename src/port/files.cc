@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/fail.h"
 #include "glasshead/port.h"
+#include "port/names.h"
 
 namespace glasshead {
 namespace {
@@ -40,53 +40,6 @@ void take(const NamedTensors& activations, std::initializer_list<const char*> na
     }
 }
 
-// Strings by name, in the text's order. Nesting ends the reading: nothing recurses.
-class Names : public nlohmann::json_sax<nlohmann::json> {
- public:
-  std::vector<std::pair<std::string, std::string>> found;
-  std::string problem;
-
-  bool null() override { return stop(); }
-  bool boolean(bool) override { return stop(); }
-  bool number_integer(std::int64_t) override { return stop(); }
-  bool number_unsigned(std::uint64_t) override { return stop(); }
-  bool number_float(double, const std::string&) override { return stop(); }
-  bool binary(nlohmann::json::binary_t&) override { return stop(); }
-  bool string(std::string& text) override {
-    if (!is_open_) return stop();
-    found.back().second = text;
-    return true;
-  }
-  bool start_object(std::size_t) override {
-    if (is_open_) return stop();
-    return is_open_ = true;
-  }
-  bool key(std::string& text) override {
-    for (const auto& [ours, theirs] : found)
-      if (ours == text) {
-        problem = text + ": named twice";
-        return false;
-      }
-    found.emplace_back(text, "");
-    return true;
-  }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return stop(); }
-  bool end_array() override { return stop(); }
-  bool parse_error(std::size_t at, const std::string&, const nlohmann::json::exception&) override {
-    problem = fmt::format("not JSON, at byte {}", at);
-    return false;
-  }
-
- private:
-  bool stop() {
-    problem = (found.empty() ? std::string("its text") : found.back().first) +
-              ": an object of names is needed, {\"ours\": \"theirs\"}";
-    return false;
-  }
-  bool is_open_ = false;
-};
-
 }  // namespace
 
 PortText text_of(const NamedTensors& activations, PortText text) {
@@ -99,12 +52,10 @@ PortText text_of(const NamedTensors& activations, PortText text) {
 }
 
 std::vector<std::pair<std::string, std::string>> read_port_names(const std::string& path) {
-  const std::vector<std::byte> bytes = read_bytes(path);
-  Names names;
-  const char* const begin = reinterpret_cast<const char*>(bytes.data());
-  if (!nlohmann::json::sax_parse(begin, begin + bytes.size(), &names))
-    fail(ErrorKind::format, "read_port_names", path, names.problem);
-  return std::move(names.found);
+  port::Names names;
+  const std::string problem = port::parse_names(read_bytes(path), names);
+  if (!problem.empty()) fail(ErrorKind::format, "read_port_names", path, problem);
+  return names;
 }
 
 }  // namespace glasshead

@@ -163,11 +163,4 @@ std::vector<Layout> layouts_of(const Shape& ours, const FileTensor& theirs) {
   return found;
 }
 
-std::string text(const std::vector<index_t>& shape) {
-  std::string text = "[";
-  for (std::size_t n = 0; n < shape.size(); ++n)
-    text += (n > 0 ? ", " : "") + std::to_string(shape[n]);
-  return text + "]";
-}
-
 }  // namespace glasshead::port

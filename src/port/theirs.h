@@ -33,6 +33,4 @@ struct Layout {
 // Every way in which a tensor of their shape can hold these numbers, the likelier first.
 std::vector<Layout> layouts_of(const Shape& ours, const FileTensor& theirs);
 
-std::string text(const std::vector<index_t>& shape);  // "[1, 12, 24]"
-
 }  // namespace glasshead::port

@@ -239,10 +239,33 @@ TEST(PortRefused, a_file_of_names_that_is_none) {
        {std::pair("{\"a\": 1}", "a: an object of names is needed, {\"ours\": \"theirs\"}"),
         std::pair("[\"a\"]", "its text: an object of names is needed, {\"ours\": \"theirs\"}"),
         std::pair("{\"a\": \"b\", \"a\": \"c\"}", "a: named twice"),
-        std::pair("{\"a\": \"b\"", "not JSON, at byte 10")}) {
+        std::pair("{\"a\": \"b\"", "not JSON, at byte 10"), std::pair("", "not JSON, at byte 1"),
+        std::pair("{\"a\": \"\xff\"}", "not JSON, at byte 8"),
+        std::pair("{\"a\": {\"b\": \"c\"}}",
+                  "a: an object of names is needed, {\"ours\": \"theirs\"}"),
+        std::pair("{} {}", "not JSON, at byte 4")}) {
     std::ofstream(path) << text;
     EXPECT_EQ(problems_of([&] { read_port_names(path); }), path + ": " + what + "\n");
   }
+}
+
+TEST(PortRefused, a_file_of_very_many_names_or_of_long_ones_is_read_in_no_time) {
+  // 200,000 names, and one of a million holes: each in proportion to its bytes, not to their
+  // square.
+  const std::string path = testing::TempDir() + "names.json";
+  std::string text = "{";
+  for (int n = 0; n < 200'000; ++n) text += "\"a" + std::to_string(n) + "\": \"b\", ";
+  text += "\"*\": \"" + std::string(1'000'000, '*') + "\"}";
+  std::ofstream(path) << text;
+  const auto names = read_port_names(path);
+  ASSERT_EQ(names.size(), 200'001u);
+  EXPECT_EQ(names[7], (std::pair<std::string, std::string>("a7", "b")));
+  const Model model = Model::load(fixture("llama"));
+  const NamedTensors some{{"logits", make_tensor(DType::f32, {10, 67})}};
+  EXPECT_NE(problems_of([&] {
+              diagnose_port(model, text_for(model), some, {.names = {names.back(), names[0]}});
+            }).find("a0: this model has no such place"),
+            std::string::npos);
 }
 
 }  // namespace
