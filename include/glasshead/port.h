@@ -12,7 +12,9 @@
 // each an edit of what the model is (base of the rotary angles, scale, window, eps ...), of its
 // weights, or of the numbers on the way. A mistake is named only if it gives their numbers at that
 // place. With it the run goes on: what still differs behind is a second divergence, and is
-// diagnosed in turn. What none explains is located and not named.
+// diagnosed in turn. What none explains is located and not named. Where q, k and v of a layer are
+// right and attention is not, the doctor's catalogue is asked, too; what it names gives their out,
+// with which the run goes on if it is in the file.
 #pragma once
 
 #include <optional>
@@ -56,9 +58,12 @@ struct PortPlace {
 struct PortCause {
   std::string id, parameter;  // "rope-theta", "10000"; parameter may be empty
   std::string title, done, cause, fix;
-  double error = 0;      // at the place that it explains
+  double error = 0;      // at the place that it explains; is_doctors: not measured
   index_t explains = 0;  // places from there on that are right with it, before the next divergence
-  std::string where;     // which parts have it: "everywhere", "layer 2 alone"
+  std::string where;     // which parts have it: "everywhere", "in layer 2 alone"
+  // Of the doctor's catalogue (diagnose.h), which knows attention alone: found in each of the
+  // layers that `where` lists, by every number of theirs there.
+  bool is_doctors = false;
   std::string name() const { return parameter.empty() ? id : id + ":" + parameter; }
 };
 

@@ -49,6 +49,30 @@ Known known_of(const Dump& dump, const std::vector<PortPlace>& places, std::size
 
 }  // namespace
 
+std::optional<Applied> attention_taken(const Runner& runner, const Dump& dump,
+                                       const std::vector<PortPlace>& places, std::size_t wrong) {
+  const std::size_t piece = dump.all()[wrong].piece;
+  Placed theirs;
+  for (std::size_t n = 0; n < dump.all().size(); ++n) {
+    const Dumped& one = dump.all()[n];
+    const Point point = one.place.place.point;
+    if (one.piece != piece ||
+        (point != Point::self_weights && point != Point::self_lse && point != Point::self_out))
+      continue;
+    std::optional<FileTensor> numbers = Dump::numbers(one, places[n].layout);
+    if (!numbers) return std::nullopt;
+    const std::string name = runner.inner_name(runner.pieces()[piece], one.place.name);
+    if (point == Point::self_out)
+      theirs.changes.push_back(Patch{name, std::move(*numbers)});
+    else
+      theirs.seen.emplace_back(name, std::move(*numbers));
+  }
+  if (theirs.changes.empty()) return std::nullopt;
+  Edit edit;
+  edit.place = [theirs](const Subject&, const Numbers&) { return theirs; };
+  return Applied{std::move(edit), piece, piece};
+}
+
 void attention_causes(const Dump& dump, const std::vector<PortPlace>& places, std::size_t wrong,
                       const Subject& subject, PortFinding& finding, index_t& tried) {
   const Point point = dump.all()[wrong].place.place.point;
@@ -67,6 +91,7 @@ void attention_causes(const Dump& dump, const std::vector<PortPlace>& places, st
   tried += diagnosis.tried;
   for (const Cause& cause : diagnosis.causes) {
     PortCause& named = finding.causes.emplace_back();
+    named.is_doctors = true;
     for (const NamedMistake& mistake : cause.mistakes) {
       const auto join = [&](std::string& to, const std::string& more, const char* with) {
         to += to.empty() ? more : with + more;

@@ -2,6 +2,7 @@
 // numbers?
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -40,18 +41,65 @@ class Search {
     Trail trail = walker_.walk({});
     report_.places = trail.places;
     while (trail.first_wrong < trail.places.size() && report_.findings.size() < kMostFindings) {
-      std::vector<Fit> fits = find(trail);
-      report_.findings.push_back(finding(trail, fits));
-      if (fits.empty()) return;
-      made_.push_back(fits.front().applied);
+      const std::vector<Fit> fits = find(trail);
+      PortFinding found = finding(trail, fits);
+      std::optional<Applied> known;
+      if (!fits.empty())
+        known = fits.front().applied;
+      else if (!found.causes.empty())
+        known = attention_taken(runner_, dump_, trail.places, trail.first_wrong);
+      PortFinding& kept = keep(std::move(found), dump_.all()[trail.first_wrong].piece);
+      if (!known) return;
+      made_.push_back(std::move(*known));
       const std::size_t before = trail.first_wrong;
       trail = walker_.walk(made_);
       if (trail.first_wrong <= before) return;
+      if (fits.empty())
+        for (PortCause& cause : kept.causes)
+          cause.explains += static_cast<index_t>(trail.first_wrong - before);
     }
     report_.explains_everything = trail.first_wrong == trail.places.size();
   }
 
  private:
+  // A mistake of attention that the doctor names in several layers is one finding: what each of
+  // them may be of.
+  PortFinding& keep(PortFinding found, std::size_t piece) {
+    if (found.causes.empty() || !found.causes.front().is_doctors)
+      return report_.findings.emplace_back(std::move(found));
+    for (std::size_t n = 0; n < report_.findings.size(); ++n) {
+      PortFinding& other = report_.findings[n];
+      std::vector<PortCause> both;
+      for (PortCause& cause : other.causes)
+        for (const PortCause& here : found.causes)
+          if (cause.is_doctors && cause.name() == here.name()) both.push_back(cause);
+      if (both.empty()) continue;
+      other.causes = std::move(both);
+      doctored_[n].push_back(piece);
+      for (PortCause& cause : other.causes) cause.where = words(doctored_[n]);
+      return other;
+    }
+    std::vector<std::size_t>& pieces = doctored_[report_.findings.size()];
+    pieces = {piece};
+    for (PortCause& cause : found.causes) cause.where = words(pieces);
+    return report_.findings.emplace_back(std::move(found));
+  }
+
+  // "in layer 0 to layer 3, layer 5"
+  std::string words(const std::vector<std::size_t>& pieces) const {
+    std::string text;
+    for (std::size_t n = 0; n < pieces.size(); ++n) {
+      const bool goes_on = n > 0 && pieces[n] == pieces[n - 1] + 1;
+      const bool is_last = n + 1 == pieces.size() || pieces[n + 1] != pieces[n] + 1;
+      const std::string layer = name(runner_.pieces()[pieces[n]]);
+      if (!goes_on)
+        text += (text.empty() ? "in " : ", ") + layer;
+      else if (is_last)
+        text += " to " + layer;
+    }
+    return text;
+  }
+
   // The parts in which the mistake must have been made.
   Walker::Stretch stretch_of(const Trail& trail) const {
     Walker::Stretch stretch;
@@ -171,7 +219,7 @@ class Search {
     for (const Fit& fit : fits) {
       const Hypothesis& h = *fit.hypothesis;
       finding.causes.push_back({h.id, fit.parameter, h.title, h.done, h.cause, h.fix, fit.error,
-                                static_cast<index_t>(fit.explains), fit.where});
+                                static_cast<index_t>(fit.explains), fit.where, false});
     }
     if (!fits.empty()) return finding;
     const Dumped& at = dump_.all()[trail.first_wrong];
@@ -194,6 +242,7 @@ class Search {
   Walker walker_;
   PortReport& report_;
   std::vector<Applied> made_;
+  std::map<std::size_t, std::vector<std::size_t>> doctored_;  // of a finding: the parts
 };
 
 void check_text(const Model& model, const PortText& text, std::vector<Problem>& problems) {

@@ -32,6 +32,7 @@ void write(wire::JsonWriter& json, const PortCause& cause) {
   json.key("where").value(cause.where);
   json.key("error").value(cause.error);
   json.key("explains").value(cause.explains);
+  json.key("by_doctor").value(cause.is_doctors);
   json.end_object();
 }
 

@@ -83,7 +83,9 @@ std::string cause_lines(const PortFinding& finding) {
   std::string text = line("cause", cause.name() + ": " + cause.title + ". " + cause.done);
   text += line("look for", cause.cause);
   text += line("fix", cause.fix);
-  if (!cause.where.empty())
+  if (cause.is_doctors)
+    text += line("", "made " + cause.where + " it gives their attention, number by number");
+  else
     text += line("", "made " + cause.where + " it gives their numbers here (largest error " +
                          significant(cause.error, 2) + ")");
   for (std::size_t n = 1; n < std::min(finding.causes.size(), kMostOthers + 1); ++n)

@@ -133,17 +133,14 @@ TEST(PortRight, not_a_number_is_wrong_and_has_no_name) {
 }
 
 // Where q, k and v are theirs and right, the doctor's catalogue knows more of what can be wrong.
-TEST(PortRight, attention_of_right_q_k_v_is_given_to_the_doctor) {
-  const Model model = Model::load(fixture("llama"));
-  NamedTensors places = dumped(model, text_for(model), everything);
-  // Softmax over the queries instead of the keys: columns of the weights add to 1.
-  std::vector<Tap> taps{{.name = "decoder.0.self.q"}};
-  const FileTensor q = tensor(places, "decoder.0.self.q"), k = tensor(places, "decoder.0.self.k"),
-                   v = tensor(places, "decoder.0.self.v");
-  FileTensor& out = tensor(places, "decoder.0.self.out");
+
+// Softmax over the queries instead of the keys, [heads, tokens, d]: columns of the weights add
+// to 1.
+FileTensor out_by_columns(const FileTensor& q, const FileTensor& k, const FileTensor& v) {
+  FileTensor out = q;
   const index_t n = q.shape[1], d = q.shape[2];
   for (index_t h = 0; h < q.shape[0]; ++h) {
-    const index_t g = h / 2;
+    const index_t g = h / (q.shape[0] / k.shape[0]);
     const auto score = [&](index_t i, index_t j) {
       double s = 0;
       for (index_t e = 0; e < d; ++e)
@@ -161,11 +158,79 @@ TEST(PortRight, attention_of_right_q_k_v_is_given_to_the_doctor) {
         store_element(out.bytes.data(), DType::f32, (h * n + i) * d + e, sum);
       }
   }
-  std::erase_if(places, [](const auto& one) {
-    return one.first.ends_with("weights") || one.first.ends_with("lse");
-  });
-  const PortReport report = diagnose_port(model, text_for(model), places);
+  return out;
+}
+
+bool is_weights_or_lse(const std::string& name) {
+  return name.ends_with("weights") || name.ends_with("lse");
+}
+
+// What a model computes whose attention is wrong so in these layers.
+NamedTensors by_columns(const Model& model, const std::vector<index_t>& layers) {
+  Session session(model);
+  std::vector<Change> changes;
+  const auto run = [&](std::vector<Tap> taps) {
+    Taps seen(std::move(taps));
+    session.truncate(0, 0);
+    session.change(changes);
+    session.forward({{.ids = text_for(model).ids}}, LogitRows::all, &seen);
+    return seen.results();
+  };
+  for (const index_t layer : layers) {
+    const std::string self = "decoder." + std::to_string(layer) + ".self.";
+    NamedTensors seen = run({{.name = self + "q"}, {.name = self + "k"}, {.name = self + "v"}});
+    changes.push_back(
+        Patch{self + "out", out_by_columns(tensor(seen, self + "q"), tensor(seen, self + "k"),
+                                           tensor(seen, self + "v"))});
+  }
+  std::vector<Tap> all;
+  for (const std::string& name : model.tap_names())
+    if (!is_weights_or_lse(name)) all.push_back({.name = name});
+  return run(std::move(all));
+}
+
+TEST(PortRight, attention_of_right_q_k_v_is_given_to_the_doctor) {
+  const Model model = Model::load(fixture("llama"));
+  const PortReport report = diagnose_port(model, text_for(model), by_columns(model, {0, 1}));
   EXPECT_EQ(cause(report), "softmax-columns") << port_text(report);
+  // It is one mistake, found in both layers; the rest is right with it.
+  EXPECT_EQ(report.findings.size(), 1u) << port_text(report);
+  const PortCause& found = report.findings[0].causes.front();
+  EXPECT_TRUE(found.is_doctors);
+  EXPECT_EQ(found.where, "in layer 0 to layer 1");
+  EXPECT_TRUE(report.explains_everything);
+  std::size_t behind = 0;  // layer 0's out and all that follows it
+  while (report.places[behind].name != "decoder.0.self.out") ++behind;
+  EXPECT_EQ(found.explains, static_cast<index_t>(report.places.size() - behind));
+  EXPECT_NE(port_text(report).find("it explains everything"), std::string::npos);
+}
+
+TEST(PortRight, what_follows_a_mistake_of_the_doctors_is_checked_too) {
+  // In layer 0 alone, and gate and up swapped everywhere.
+  const Edits swapped{.file = [](NamedTensors& file) {
+    for (const char* layer : {"0", "1"}) {
+      const std::string mlp = "model.layers." + std::string(layer) + ".mlp.";
+      std::swap(tensor(file, mlp + "gate_proj.weight").bytes,
+                tensor(file, mlp + "up_proj.weight").bytes);
+    }
+  }};
+  const Model right = Model::load(fixture("llama")), wrong = edited("llama", swapped);
+  const PortReport both = diagnose_port(right, text_for(right), by_columns(wrong, {0}));
+  ASSERT_EQ(both.findings.size(), 2u) << port_text(both);
+  EXPECT_EQ(both.findings[0].causes.front().name(), "softmax-columns");
+  EXPECT_EQ(both.findings[0].causes.front().where, "in layer 0");
+  EXPECT_EQ(both.findings[1].causes.front().name(), "gate-up-swapped");
+  EXPECT_TRUE(both.explains_everything) << port_text(both);
+  // What nothing explains behind it is said to be there.
+  NamedTensors places = by_columns(right, {0});
+  FileTensor& last = tensor(places, "decoder.1.ffn.out");
+  for (index_t n = 0; n < last.size(); ++n)
+    store_element(last.bytes.data(), DType::f32, n, std::cos(static_cast<double>(n)));
+  const PortReport unexplained = diagnose_port(right, text_for(right), places);
+  ASSERT_EQ(unexplained.findings.size(), 2u) << port_text(unexplained);
+  EXPECT_EQ(unexplained.findings[1].place.name, "decoder.1.ffn.out");
+  EXPECT_TRUE(unexplained.findings[1].causes.empty());
+  EXPECT_FALSE(unexplained.explains_everything);
 }
 
 // --- what is refused ---
