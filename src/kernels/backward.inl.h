@@ -78,20 +78,27 @@ template <class P, int R, int C>
   constexpr index_t kLanes = P::kVectors * V::W;
   T* to = args.to + n * args.size + e;
   V acc[R][C];
-  for (int r = 0; r < R; ++r) {
-    for (int c = 0; c < C; ++c) acc[r][c] = V::load(to + r * args.size + c * V::W);
-  }
+  const auto each = [&](const auto& f) __attribute__((always_inline)) {
+    repeat<R>([&](int r) __attribute__((always_inline)) {
+      repeat<C>([&](int c) __attribute__((always_inline)) {
+        f(acc[r][c], to + r * args.size + c * V::W);
+      });
+    });
+  };
+  each([](V& s, const T* at) __attribute__((always_inline)) { s = V::load(at); });
   for (index_t p = 0; p < args.panel_count; ++p) {
     const glasshead::OuterPanel<T>& panel = args.panels[p];
     const T* a = panel.weights + n * kLanes;
     const T* b = panel.rows + e;
-    const auto step = [&] {
+    const auto step = [&]() __attribute__((always_inline)) {
       V vectors[C];
-      for (int c = 0; c < C; ++c) vectors[c] = V::load(b + c * V::W);
-      for (int r = 0; r < R; ++r) {
+      load_all(b, vectors);
+      repeat<R>([&](int r) __attribute__((always_inline)) {
         const V x = V::set1(a[r * kLanes]);
-        for (int c = 0; c < C; ++c) acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
-      }
+        repeat<C>([&](int c) __attribute__((always_inline)) {
+          acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
+        });
+      });
       ++a;
       b += args.size;
     };
@@ -104,9 +111,7 @@ template <class P, int R, int C>
     }
     for (; left > 0; --left) step();
   }
-  for (int r = 0; r < R; ++r) {
-    for (int c = 0; c < C; ++c) V::store(to + r * args.size + c * V::W, acc[r][c]);
-  }
+  each([](const V& s, T* at) __attribute__((always_inline)) { V::store(at, s); });
 }
 
 // Where a row holds something that is not finite: 0 * inf must not come into being.

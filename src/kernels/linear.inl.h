@@ -364,13 +364,14 @@ template <class V, int C>
 [[gnu::always_inline]] inline void put_outputs(const V (&sums)[C], const float* bias, index_t count,
                                                float* y) {
   V out[C];
-  for (int c = 0; c < C; ++c) out[c] = V::quiet(V::add(sums[c], V::load(bias + c * V::W)));
-  if (count >= C * V::W) {
-    for (int c = 0; c < C; ++c) V::store_unaligned(y + c * V::W, out[c]);
-    return;
-  }
+  repeat<C>([&](int c) __attribute__((always_inline)) {
+    out[c] = V::quiet(V::add(sums[c], V::load(bias + c * V::W)));
+  });
+  if (count >= C * V::W)
+    return repeat<C>(
+        [&](int c) __attribute__((always_inline)) { V::store_unaligned(y + c * V::W, out[c]); });
   alignas(64) float lanes[C * V::W];
-  for (int c = 0; c < C; ++c) V::store(lanes + c * V::W, out[c]);
+  repeat<C>([&](int c) __attribute__((always_inline)) { V::store(lanes + c * V::W, out[c]); });
   for (index_t n = 0; n < count; ++n) y[n] = lanes[n];
 }
 
@@ -411,18 +412,18 @@ template <class V, int R, int C>
   Strip<GroupPanel<V>, R, C, Walk::along> strip(args.x + r0 * args.x_stride, args.x_stride, 1,
                                                 args.tile + lane);
   const index_t at = r0 * kGroup + lane;  // in sums, which are there where they are needed
-  for (int r = 0; r < R; ++r)
-    for (int c = 0; c < C; ++c)
-      strip.acc[r][c] =
-          args.is_first ? V::set1(0) : V::load(args.sums + at + r * kGroup + c * V::W);
+  strip.each([&](V& s, int r, int c) __attribute__((always_inline)) {
+    s = args.is_first ? V::set1(0) : V::load(args.sums + at + r * kGroup + c * V::W);
+  });
   strip.run(args.depth);
-  for (int r = 0; r < R; ++r) {
-    if (args.is_last)
+  if (args.is_last)
+    return repeat<R>([&](int r) __attribute__((always_inline)) {
       put_outputs<V, C>(strip.acc[r], args.bias + lane, args.count - lane,
                         args.y + (r0 + r) * args.y_stride + lane);
-    else
-      for (int c = 0; c < C; ++c) V::store(args.sums + at + r * kGroup + c * V::W, strip.acc[r][c]);
-  }
+    });
+  strip.each([&](const V& s, int r, int c) __attribute__((always_inline)) {
+    V::store(args.sums + at + r * kGroup + c * V::W, s);
+  });
 }
 
 // What runs are added to comes and goes in memory: registers hold the sums of the run.
@@ -434,28 +435,31 @@ template <class V, int R, int C, index_t kRun, bool kHasOffset>
   const float* x_sums = kHasOffset ? args.x_sums + r0 * args.x_sums_stride : nullptr;
   const index_t x_stride = args.x_stride, x_sums_stride = args.x_sums_stride;
   float* const sums = args.sums + r0 * kGroup + lane;
+  const auto sum_at = [&](int r, int c)
+                          __attribute__((always_inline)) { return sums + r * kGroup + c * V::W; };
   if (args.is_first)
     for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c) V::store(sums + r * kGroup + c * V::W, V::set1(0));
+      for (int c = 0; c < C; ++c) V::store(sum_at(r, c), V::set1(0));
   for (index_t left = args.depth; left > 0; left -= kRun) {
     Strip<GroupPanel<V>, R, C, Walk::along> strip(x, x_stride, 1, tile);
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c) strip.acc[r][c] = V::set1(0);
+    strip.each([](V& s, int, int) __attribute__((always_inline)) { s = V::set1(0); });
     strip.run(kRun);
     V line[C];
-    for (int c = 0; c < C; ++c) line[c] = V::load(scale + c * V::W);
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c)
-        strip.acc[r][c] = V::fma(line[c], strip.acc[r][c], V::load(sums + r * kGroup + c * V::W));
+    load_all(scale, line);
+    strip.each([&](V& s, int r, int c) __attribute__((always_inline)) {
+      s = V::fma(line[c], s, V::load(sum_at(r, c)));
+    });
     if constexpr (kHasOffset) {
-      for (int c = 0; c < C; ++c) line[c] = V::load(offset + c * V::W);
-      for (int r = 0; r < R; ++r) {
+      load_all(offset, line);
+      repeat<R>([&](int r) __attribute__((always_inline)) {
         const V x_sum = V::set1(x_sums[r * x_sums_stride]);
-        for (int c = 0; c < C; ++c) strip.acc[r][c] = V::fma(line[c], x_sum, strip.acc[r][c]);
-      }
+        repeat<C>([&](int c) __attribute__((always_inline)) {
+          strip.acc[r][c] = V::fma(line[c], x_sum, strip.acc[r][c]);
+        });
+      });
     }
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c) V::store(sums + r * kGroup + c * V::W, strip.acc[r][c]);
+    strip.each([&](const V& s, int r, int c)
+                   __attribute__((always_inline)) { V::store(sum_at(r, c), s); });
     // Else GCC holds what was stored on its stack: 83 % of the strip of elements, not 91 (Zen 3).
     __asm__ volatile("" ::: "memory");
     x += kRun;
@@ -469,7 +473,7 @@ template <class V, int R, int C, index_t kRun, bool kHasOffset>
   if (!args.is_last) return;
   for (int r = 0; r < R; ++r) {
     V out[C];
-    for (int c = 0; c < C; ++c) out[c] = V::load(sums + r * kGroup + c * V::W);
+    load_all(sum_at(r, 0), out);
     put_outputs<V, C>(out, args.bias + lane, args.count - lane,
                       args.y + (r0 + r) * args.y_stride + lane);
   }

@@ -49,6 +49,16 @@ template <class F>
   f.template operator()<Walk::any>();
 }
 
+// f(0), f(1), ... f(N - 1), written out. g++ unrolls a loop after it has decided which arrays are
+// registers: sums that a loop indexes come and go in memory wherever a strip begins and ends.
+template <int N, int I = 0, class F>
+[[gnu::always_inline]] inline void repeat(const F& f) {
+  if constexpr (I < N) {
+    f(I);
+    repeat<N, I + 1>(f);
+  }
+}
+
 // acc[r][c] = fma(a[r * row_stride + n * step], b[n * lanes + c * W], acc[r][c]) for n ascending:
 // both products of attention, with C vectors of queries in the lanes.
 template <class P, int R, int C, Walk kWalk>
@@ -66,27 +76,39 @@ struct Strip {
   [[gnu::always_inline]] inline Strip(const T* a, index_t row_stride, index_t next,
                                       const T* queries)
       : step(kWalk == Walk::along ? 1 : next), b(queries) {
-    for (int r = 0; r < kPointers; ++r) rows[r] = a + r * row_stride;
+    repeat<kPointers>([&](int r) __attribute__((always_inline)) { rows[r] = a + r * row_stride; });
+  }
+
+  // f(acc[r][c], r, c) for every sum.
+  template <class F>
+  [[gnu::always_inline]] inline void each(const F& f) {
+    repeat<R>([&](int r) __attribute__((always_inline)) {
+      repeat<C>([&](int c) __attribute__((always_inline)) { f(acc[r][c], r, c); });
+    });
   }
 
   // The n-th elements from here, for the first U vectors.
   template <int U>
   [[gnu::always_inline]] inline void multiply_add(index_t n) {
     V vectors[U];
-    for (int c = 0; c < U; ++c) vectors[c] = V::load(b + n * kLanes + c * V::W);
-    for (int r = 0; r < R; ++r) {
+    repeat<U>([&](int c) __attribute__((always_inline)) {
+      vectors[c] = V::load(b + n * kLanes + c * V::W);
+    });
+    repeat<R>([&](int r) __attribute__((always_inline)) {
       const V x = V::set1(kWalk == Walk::across ? rows[0][r] : rows[r][n]);
-      for (int c = 0; c < U; ++c) acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
-    }
+      repeat<U>([&](int c) __attribute__((always_inline)) {
+        acc[r][c] = V::accumulate(x, vectors[c], acc[r][c]);
+      });
+    });
   }
-  [[gnu::always_inline]] inline void next() {  // one element
-    for (const T*& row : rows) row += step;
+  [[gnu::always_inline]] inline void next(index_t elements) {
+    repeat<kPointers>([&](int r) __attribute__((always_inline)) { rows[r] += elements * step; });
+    b += elements * kLanes;
   }
   template <int U = C>
   [[gnu::always_inline]] inline void one() {
     multiply_add<U>(0);
-    next();
-    b += kLanes;
+    next(1);
   }
 
   template <int U = C>
@@ -97,8 +119,7 @@ struct Strip {
         multiply_add<U>(1);
         multiply_add<U>(2);
         multiply_add<U>(3);
-        for (const T*& row : rows) row += 4;
-        b += 4 * kLanes;
+        next(4);
       } else {
         one<U>();
         one<U>();
@@ -143,7 +164,7 @@ template <int U, class F>
 
 template <class V, int C>
 [[gnu::always_inline]] inline void load_all(const typename V::T* from, V (&to)[C]) {
-  for (int c = 0; c < C; ++c) to[c] = V::load(from + c * V::W);
+  repeat<C>([&](int c) __attribute__((always_inline)) { to[c] = V::load(from + c * V::W); });
 }
 
 // --- scores ---
@@ -160,35 +181,42 @@ void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args, index_t begin
   const auto add_strip = [&]<int R>(index_t j) {
     Strip<P, R, C, kWalk> strip(args.k.data + j * args.k.row_stride, args.k.row_stride, args.k.step,
                                 args.q);
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c) strip.acc[r][c] = V::set1(0);
+    strip.each([](V& s, int, int) __attribute__((always_inline)) { s = V::set1(0); });
     strip.run(args.d_k);
     T* to = args.scores + j * kLanes;
     std::uint32_t common = kEvery;
     if (args.allowed != nullptr)
       for (int r = 0; r < R; ++r) common &= args.allowed[j + r];
-    const auto each = [&](const auto& f) __attribute__((always_inline)) {
-      for (int r = 0; r < R; ++r)
-        for (int c = 0; c < C; ++c) strip.acc[r][c] = f(strip.acc[r][c], r, c);
+    const auto store = [&](const V& s, int r, int c) __attribute__((always_inline)) {
+      V::store(to + r * kLanes + c * V::W, s);
     };
-    if (args.softcap > 0) {
+    if (args.softcap > 0) {  // long enough to be a loop, and so by way of memory
       const V cap = V::set1(args.softcap);
-      each([&](V s, int, int) { return V::mul(cap, tanh_of(V::div(s, cap))); });
+      strip.each(store);
+      for (int r = 0; r < R; ++r) {
+        for (T* at = to + r * kLanes; at < to + r * kLanes + C * V::W; at += V::W)
+          V::store(at, V::mul(cap, tanh_of(V::div(V::load(at), cap))));
+      }
+      strip.each([&](V& s, int r, int c)
+                     __attribute__((always_inline)) { s = V::load(to + r * kLanes + c * V::W); });
     }
     if (args.bias != nullptr) {
       const T* const bias = args.bias + j * kLanes;
-      each([&](V s, int r, int c) { return V::add(s, V::load(bias + r * kLanes + c * V::W)); });
+      strip.each([&](V& s, int r, int c) __attribute__((always_inline)) {
+        s = V::add(s, V::load(bias + r * kLanes + c * V::W));
+      });
     }
     if (common != kEvery)
-      each([&](V s, int r, int c) { return V::hide(s, args.allowed[j + r] >> (c * V::W)); });
-    each([&](V s, int r, int c) {
-      V::store(to + r * kLanes + c * V::W, s);
+      strip.each([&](V& s, int r, int c) __attribute__((always_inline)) {
+        s = V::hide(s, args.allowed[j + r] >> (c * V::W));
+      });
+    strip.each([&](const V& s, int r, int c) __attribute__((always_inline)) {
+      store(s, r, c);
       max[c] = V::max(s, max[c]);
-      return s;
     });
   };
   for_strips<P::template kStrip<C>>(end, add_strip, begin);
-  for (int c = 0; c < C; ++c) V::store(args.max + c * V::W, max[c]);
+  repeat<C>([&](int c) __attribute__((always_inline)) { V::store(args.max + c * V::W, max[c]); });
 }
 
 // --- softmax ---
@@ -263,16 +291,16 @@ void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noex
   using T = typename V::T;
   constexpr index_t kLanes = P::kVectors * V::W;
   V alpha[C];
-  for (int c = 0; c < C; ++c)
+  repeat<C>([&](int c) __attribute__((always_inline)) {
     alpha[c] = args.alpha != nullptr ? V::load(args.alpha + c * V::W) : V::set1(1);
+  });
   for_strips<P::template kStrip<C>>(args.d_v, [&]<int R>(index_t d) {
     Strip<P, R, C, kWalk> strip(args.v.data + d * args.v.step, args.v.step, args.v.row_stride,
                                 args.p);
     T* to = args.a + d * kLanes;
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c)
-        strip.acc[r][c] =
-            args.is_first ? V::set1(0) : V::mul(V::load(to + r * kLanes + c * V::W), alpha[c]);
+    strip.each([&](V& a, int r, int c) __attribute__((always_inline)) {
+      a = args.is_first ? V::set1(0) : V::mul(V::load(to + r * kLanes + c * V::W), alpha[c]);
+    });
     if (args.allowed == nullptr) {
       for_reach<C>(args.reach, args.keys,
                    [&]<int U>(index_t begin, index_t end)
@@ -281,14 +309,13 @@ void accumulate_of(const glasshead::AccumulateArgs<typename P::V::T>& args) noex
       for (index_t n = 0; n < args.keys; ++n) {
         const Strip<P, R, C, kWalk> before = strip;
         strip.one();
-        for (int r = 0; r < R; ++r)
-          for (int c = 0; c < C; ++c)
-            strip.acc[r][c] =
-                V::keep(strip.acc[r][c], before.acc[r][c], args.allowed[n] >> (c * V::W));
+        strip.each([&](V& a, int r, int c) __attribute__((always_inline)) {
+          a = V::keep(a, before.acc[r][c], args.allowed[n] >> (c * V::W));
+        });
       }
     }
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c) V::store(to + r * kLanes + c * V::W, strip.acc[r][c]);
+    strip.each([&](const V& a, int r, int c)
+                   __attribute__((always_inline)) { V::store(to + r * kLanes + c * V::W, a); });
   });
 }
 
