@@ -491,27 +491,29 @@ void tile_strip(const glasshead::LinearTileArgs& args, index_t r0, index_t lane)
     strip_of_runs<V, R, C, 16, true>(args, r0, lane);
 }
 
-// The rows from r0 on, fewer than R: one strip of their number; of two rows and of one wider ones,
-// for chains that do not wait for each other.
+// Rows [begin, end) in strips of `height` rows, at most R; of two rows and of one wider ones, for
+// chains that do not wait for each other.
 template <class V, class L, int R>
-[[gnu::always_inline]] inline void last_rows(const glasshead::LinearTileArgs& args, index_t r0) {
-  if constexpr (R > 1) {
-    if (args.rows - r0 < R - 1) return last_rows<V, L, R - 1>(args, r0);
+[[gnu::always_inline]] inline void strips_of(const glasshead::LinearTileArgs& args, index_t height,
+                                             index_t begin, index_t end) {
+  if constexpr (R > 0) {
+    if (height != R) return strips_of<V, L, R - 1>(args, height, begin, end);
     constexpr int kVectors = static_cast<int>(kGroup) / V::W;
     constexpr int kWide = 2 * L::kVectors < kVectors ? 2 * L::kVectors : kVectors;
-    constexpr int C = R - 1 <= 2 ? kWide : L::kVectors;
+    constexpr int C = R <= 2 && R < L::kRows ? kWide : L::kVectors;
     for (index_t lane = 0; lane < args.count; lane += C * V::W)
-      tile_strip<V, R - 1, C>(args, r0, lane);
+      for (index_t r = begin; r < end; r += R) tile_strip<V, R, C>(args, r, lane);
   }
 }
 
+// Even shares: a strip of few rows has too few chains, and 16 rows are better 8 + 8 than 12 + 4.
 template <class V, class L>
 void linear_tile(const glasshead::LinearTileArgs& args) noexcept {
-  constexpr index_t R = L::kRows;
-  const index_t whole = args.rows / R * R;
-  for (index_t lane = 0; lane < args.count; lane += L::kVectors * V::W)
-    for (index_t r = 0; r < whole; r += R) tile_strip<V, L::kRows, L::kVectors>(args, r, lane);
-  if (whole < args.rows) last_rows<V, L, L::kRows>(args, whole);
+  const index_t strips = (args.rows + L::kRows - 1) / L::kRows;
+  const index_t height = (args.rows + strips - 1) / strips;
+  const index_t end = (args.rows - strips * (height - 1)) * height;  // of those as tall as that
+  strips_of<V, L, L::kRows>(args, height, 0, end);
+  if (end < args.rows) strips_of<V, L, L::kRows>(args, height - 1, end, args.rows);
 }
 
 template <class V, class L>
