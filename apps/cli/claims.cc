@@ -1,7 +1,6 @@
 #include "cli/claims.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "cli/values.h"
@@ -49,70 +48,6 @@ void load(const char* flag, const Text& given, std::size_t rank, std::optional<F
   }
 }
 
-using Shape = std::vector<index_t>;
-
-// `shape` with leading axes of size 1 added up to `rank`, or left out down to it.
-Shape with_rank(Shape shape, std::size_t rank) {
-  while (shape.size() < rank) shape.insert(shape.begin(), 1);
-  while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
-  return shape;
-}
-
-class Fitting {
- public:
-  Fitting(FittedClaims& to, std::vector<Problem>& problems) : to_(to), problems_(problems) {}
-
-  // `wanted` [batch, heads, length, size]; `has_merged`: heads may stand side by side.
-  ConstTensor<4> rank4(const char* flag, const std::optional<FileTensor>& given,
-                       const std::array<index_t, 4>& wanted, bool has_merged) {
-    if (!given) return {};
-    const auto [batch, heads, length, size] = wanted;
-    const Shape right(wanted.begin(), wanted.end());
-    if (with_rank(given->shape, 4) == right) return given->view<4>(flag);
-    const bool is_by_length = with_rank(given->shape, 4) == Shape{batch, length, heads, size};
-    const Shape three = with_rank(given->shape, 3);
-    const bool is_merged = has_merged && heads > 0 && three.size() == 3 && three[0] == batch &&
-                           three[1] == length && three[2] % heads == 0 && three[2] / heads == size;
-    if (!is_by_length && !is_merged) {
-      misfit(flag, *given, right);
-      return {};
-    }
-    say(flag, *given, is_merged ? "[batch, length, heads*size]" : "[batch, length, heads, size]");
-    const index_t row = given->size() == 0 ? 0 : heads * size;  // sizes of no numbers may be any
-    return {given->bytes.data(), given->dtype, wanted, {length * row, size, row, 1}};
-  }
-
-  ConstTensor<3> rank3(const char* flag, const std::optional<FileTensor>& given,
-                       const std::array<index_t, 3>& wanted) {
-    if (!given) return {};
-    const auto [batch, heads, length] = wanted;
-    const Shape right(wanted.begin(), wanted.end());
-    if (with_rank(given->shape, 3) == right) return given->view<3>(flag);
-    if (with_rank(given->shape, 3) != Shape{batch, length, heads}) {
-      misfit(flag, *given, right);
-      return {};
-    }
-    say(flag, *given, "[batch, length, heads]");
-    return {given->bytes.data(), given->dtype, wanted, {length * heads, 1, heads}};
-  }
-
- private:
-  void misfit(const char* flag, const FileTensor& given, const Shape& right) {
-    problems_.push_back({flag, "has shape " + shape_text(given.shape) + "; these inputs give " +
-                                   shape_text(with_rank(right, given.shape.size()))});
-  }
-
-  void say(const char* flag, const FileTensor& given, const std::string& axes) {
-    std::string name = flag + 2;
-    std::replace(name.begin(), name.end(), '-', '_');
-    to_.read.push_back(name + " as " + axes + ", since that is how its shape " +
-                       shape_text(given.shape) + " fits");
-  }
-
-  FittedClaims& to_;
-  std::vector<Problem>& problems_;
-};
-
 }  // namespace
 
 void add_claim_flags(CLI::App& command, ClaimArgs& args) {
@@ -151,23 +86,11 @@ void load_claims(const ClaimArgs& args, LoadedClaims& to, std::vector<Problem>& 
                         "--dk or --dv FILE, or the numbers themselves"});
 }
 
-FittedClaims fit_claims(const LoadedClaims& loaded, const AttentionCase& attention,
-                        std::vector<Problem>& problems) {
-  const auto [batch, heads, q_len, d_k] = attention.q.shape;
-  const std::array<index_t, 4> out{batch, heads, q_len, attention.v.shape[3]};
-  const std::array<index_t, 4> pairs{batch, heads, q_len, attention.k.shape[2]};
-  FittedClaims fitted;
-  Fitting fit(fitted, problems);
-  Claims& claims = fitted.claims;
-  claims.out = fit.rank4("--out", loaded.out, out, true);
-  claims.weights = fit.rank4("--weights", loaded.weights, pairs, false);
-  claims.scores = fit.rank4("--scores", loaded.scores, pairs, false);
-  claims.lse = fit.rank3("--lse", loaded.lse, {batch, heads, q_len});
-  claims.dq = fit.rank4("--dq", loaded.dq, attention.q.shape, true);
-  claims.dk = fit.rank4("--dk", loaded.dk, attention.k.shape, true);
-  claims.dv = fit.rank4("--dv", loaded.dv, attention.v.shape, true);
-  claims.d_out = fit.rank4("--d-out", loaded.d_out, out, true);
-  return fitted;
+doctor::GivenClaims LoadedClaims::given() const {
+  const auto at = [](const std::optional<FileTensor>& tensor) {
+    return tensor ? &*tensor : nullptr;
+  };
+  return {at(out), at(weights), at(scores), at(lse), at(dq), at(dk), at(dv), at(d_out)};
 }
 
 }  // namespace glasshead::cli

@@ -141,22 +141,25 @@ DiagnoseOptions read_options(const DoctorArgs& args, const LoadedClaims& claims,
 }
 
 // What the library refuses, in the words of the command.
+[[noreturn]] void refuse_in_flags(std::vector<Problem> problems) {
+  for (Problem& problem : problems) {
+    problem.where = problem.where == "rotary" ? "--rope" : "--" + problem.where;
+    std::replace(problem.where.begin(), problem.where.end(), '_', '-');
+  }
+  refuse(std::move(problems));
+}
+
 Diagnosis diagnosed(const AttentionCase& attention, const LoadedClaims& loaded,
                     const DiagnoseOptions& options) {
   std::vector<Problem> misfits;
-  FittedClaims fitted = fit_claims(loaded, attention, misfits);
-  if (!misfits.empty()) refuse(std::move(misfits));
+  doctor::FittedClaims fitted = doctor::fit_claims(loaded.given(), attention, misfits);
+  if (!misfits.empty()) refuse_in_flags(std::move(misfits));
   try {
     Diagnosis diagnosis = diagnose(attention, fitted.claims, options);
     diagnosis.read = std::move(fitted.read);
     return diagnosis;
   } catch (const OptionError& error) {
-    std::vector<Problem> problems = error.problems();
-    for (Problem& problem : problems) {
-      problem.where = problem.where == "rotary" ? "--rope" : "--" + problem.where;
-      std::replace(problem.where.begin(), problem.where.end(), '_', '-');
-    }
-    refuse(std::move(problems));
+    refuse_in_flags(error.problems());
   }
 }
 

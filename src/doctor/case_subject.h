@@ -1,6 +1,6 @@
 // The first attention of a worked example, for diagnosis of numbers that somebody gives for it. Of
-// this layer programs and bindings use this header, the table of mistakes and the worksheets, and
-// no other (tests/layering): a wire::Case is no public type, so neither is what is made of it.
+// this layer programs and bindings use this header, fit_claims.h, the table of mistakes and the
+// worksheets (tests/layering): a wire::Case is no public type, so neither is what is made of it.
 //
 //   std::optional<CaseSubject> c = case_subject(parse_case(...), problems);
 //   diagnose(c->attention(), claims, {.query_labels = c->query_labels});

@@ -139,9 +139,9 @@ class Doctor(Case):
         by_length = [[[text[h][i] for h in range(3)] for i in range(5)] for text in out]
         merged = [[[x for head in heads for x in head] for heads in text] for text in by_length]
         said = self.doctor(*flags, "--out", self.npy("out", by_length), code=0)
-        self.assertIn("\nread      out as [batch, length, heads, size], since that is how its shape [2, 5, 3, 4] fits\n", said)
+        self.assertIn("\nread      out as [batch, length, heads, size], since that is how its shape [2,5,3,4] fits\n", said)
         said = self.doctor(*flags, "--out", self.npy("out", merged), code=0)
-        self.assertIn("\nread      out as [batch, length, heads*size], since that is how its shape [2, 5, 12] fits\n", said)
+        self.assertIn("\nread      out as [batch, length, heads*size], since that is how its shape [2,5,12] fits\n", said)
         found = json.loads(self.doctor(*flags, "--out", self.npy("out", merged), "--json", code=0))
         self.assertEqual([found["verdict"], len(found["read"])], ["right", 1])
         self.assertNotIn("read", json.loads(self.doctor(*flags, "--out", self.npy("out", out), "--json", code=0)))
@@ -155,10 +155,10 @@ class Doctor(Case):
         q, k, v = (self.npy(name, read_npy(path)[2][0]) for name, path in zip("qkv", flags[1::2]))
         flags = ["--q", q, "--k", k, "--v", v]
         by_length = [[out[0][h][i] for h in range(3)] for i in range(5)]
-        for shape, numbers in (("[5, 3, 4]", by_length), ("[5, 12]", [[x for head in heads for x in head] for heads in by_length])):
+        for shape, numbers in (("[5,3,4]", by_length), ("[5,12]", [[x for head in heads for x in head] for heads in by_length])):
             self.assertIn(f"its shape {shape} fits", self.doctor(*flags, "--out", self.npy("out", numbers), code=0))
         # Shapes as the file has them.
-        self.assertIn("doctor: --out: has shape [3, 4, 4]; these inputs give [3, 5, 4]",
+        self.assertIn("doctor: --out: has shape [3,4,4]; these inputs give [3,5,4]",
                       self.refused("doctor", *flags, "--out", self.npy("out", [head[:4] for head in out[0]])))
 
     def test_what_can_not_be_read_is_refused_with_what_to_do(self):
@@ -168,7 +168,7 @@ class Doctor(Case):
                             ("bfloat16", "bf16"), ("f17", "f16")):
             said = self.refused("doctor", "three-tokens-causal", "--weights", "1", "--dtype", word)
             self.assertIn(f"--dtype: found '{word}'; f64, f32, bf16 or f16 is needed; did you mean {meant}?", said)
-        self.assertIn("doctor: --weights: has shape [1, 1]; these inputs give [3, 3]",
+        self.assertIn("doctor: --weights: has shape [1,1]; these inputs give [3,3]",
                       self.refused("doctor", "three-tokens-causal", "--weights", "1"))
         said = self.refused("doctor", "three-tokens-casual", "--weights", "1")
         self.assertTrue(said.startswith("doctor: three-tokens-casual: no such file"), said)

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
 }
 # What programs and bindings may include beside the public headers and their own: whole layers, and of the others the
 # headers made for them. What a program needs and finds in no public header belongs into one of these.
-DOCTORS = {f"doctor/{name}.h" for name in ("case_subject", "mistake_document", "mistakes", "worksheet")}
+DOCTORS = {f"doctor/{name}.h" for name in ("case_subject", "fit_claims", "mistake_document", "mistakes", "worksheet")}
 PROGRAMS_MAY_INCLUDE = {
     "apps/cli": {"wire", *DOCTORS, "model/head.h"},  # a head of a model as a case
     "apps/conformance": {"nn", "base/checked.h"},  # sizes in hostile files
