@@ -1,5 +1,5 @@
 // Any bytes as a request to the server: who may ask (its head), and the doctor's answer to its
-// body. What the other calls answer is fuzz_call's. A refusal has a code; an answer is JSON.
+// body. What else the calls answer is fuzz_call's. A refusal has a code; an answer is JSON.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

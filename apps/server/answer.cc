@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "glasshead/error.h"
-#include "server/doctor_request.h"
 #include "wasm/call.h"
 
 namespace glasshead::server {
@@ -50,11 +49,6 @@ Answer answer_or_throw(const std::string& call, std::string_view body) {
                                     " deep in each other"}});
   Json request = Json::parse(body, nullptr, false);
   if (!request.is_object()) return refused({{"request", "not a JSON object"}});
-  if (call == "doctor") {
-    std::vector<Problem> problems;
-    std::string bytes = answer_doctor(request, problems);
-    return problems.empty() ? Answer{true, std::move(bytes)} : refused(problems);
-  }
   request["call"] = call;
   const std::string text = request.dump(-1, ' ', false, Json::error_handler_t::replace);
   request = Json();  // a large case needs its memory

@@ -3,8 +3,8 @@
 //   answer("trace", R"({"name":"three-tokens","case":"..."})").bytes;  // glasshead trace's JSON
 //   answer("doctor", R"({"case":"...","claims":{"out":[[1,0]]}})");    // glasshead doctor --json's
 //
-// "doctor" is doctor_request.h's; every other call is the page's engine's (bindings/wasm/call.h),
-// so that a page can ask here what its own engine has no room for, and gets the same bytes.
+// The calls are those of the page's engine (bindings/wasm/calls.h), so that a page can ask here
+// what its own engine has no room for, and gets the same bytes.
 #pragma once
 
 #include <string>

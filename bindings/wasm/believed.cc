@@ -199,7 +199,7 @@ void set_alibi(Believed& believed, index_t heads, Problems& problems) {
 
 std::optional<index_t> typed_integer(Request& request, const char* key, index_t least,
                                      index_t most) {
-  const std::string text = request.text(key, "");
+  const std::string text = request.typed(key);
   if (text.empty()) return std::nullopt;
   const std::optional<index_t> n = whole(text);
   if (n && *n >= least && *n <= most) return n;

@@ -20,7 +20,7 @@
 //   sweep      "sweep": "d_k=1..64", "format": json or svg
 //   worksheet  "seed", "level", "format"
 //   sources    what was dropped or pasted, read, and a guess of which is which (given_tensors.h)
-//   diagnose   what the command's doctor prints (doctor_request.h): "format" (json, text, page)
+//   doctor     what the command's doctor prints (doctor_request.h): "format" (json, text, page)
 //   probe      inputs that tell mistakes apart: "shape", "options", "seed"
 //   sheet      a case made by hand (sheet.cc)
 //

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "doctor/judge.h"
 #include "doctor/subject.h"
@@ -160,7 +161,8 @@ std::optional<std::string> diagnose(Request& request, Session&) {
   DoctorRequest given;
   read_doctor_request(request, given);
   if (!request.problems().empty()) return std::nullopt;
-  const Diagnosis d = glasshead::diagnose(given.attention, given.claims, given.options);
+  Diagnosis d = glasshead::diagnose(given.attention, given.claims, given.options);
+  d.read = std::move(given.read);
   if (format == "json") return diagnosis_json(d) + "\n";
   if (format == "text") return diagnosis_text(d);
   return written([&](JsonWriter& json) {

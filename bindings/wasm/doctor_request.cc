@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "doctor/fit_claims.h"
 #include "doctor/subject.h"
 #include "wasm/roles.h"
 #include "wire/broadcast.h"
@@ -37,6 +38,27 @@ void read_roles(Request& request, DoctorRequest& to) {
     known = key;
   }
   fields.refuse_others();
+}
+
+// Their numbers by name, as if they were sources in these roles.
+void read_claims(Request& request, DoctorRequest& to) {
+  const wire::JsonValue json = request.object("claims");
+  for (wire::JsonValue field = json ? json.first() : json; field; field = field.next()) {
+    const std::string role(field.key()), where = request.at("claims") + "." + role;
+    if (!is_claim(role) && role != "d_out") {
+      request.problems().push_back(
+          {where, "is none of out, weights, scores, lse, dq, dk, dv, d_out"});
+      continue;
+    }
+    if (in_role(to, role) != nullptr) {
+      request.problems().push_back({where, "given twice"});
+      continue;
+    }
+    std::optional<SourceTensor> given = read_numbers(field, where, request.problems());
+    if (!given) continue;
+    to.sources.tensors.push_back(std::move(*given));
+    to.role_of.push_back(role);
+  }
 }
 
 // [batch, length, heads·size] as [batch, heads, length, size], where the last axis holds `heads`
@@ -76,26 +98,24 @@ class Assembler {
   }
 
   void claims() {
-    Claims& c = to_.claims;
-    rank4("out", c.out, heads_of_v());
-    rank4("weights", c.weights, 0);
-    rank4("scores", c.scores, 0);
-    rank4("dq", c.dq, size_);
-    rank4("dk", c.dk, size_);
-    rank4("dv", c.dv, heads_of_v());
-    rank4("d_out", c.d_out, heads_of_v());
-    lse();
-    if (!has_claims()) problem("out", "is missing: their numbers, out, weights, scores or lse");
+    const doctor::GivenClaims given{claim("out", 4), claim("weights", 4), claim("scores", 4),
+                                    lse(),           claim("dq", 4),      claim("dk", 4),
+                                    claim("dv", 4),  claim("d_out", 4)};
+    if (!problems_.empty()) return;
+    doctor::FittedClaims fitted = doctor::fit_claims(given, to_.attention, problems_);
+    to_.claims = fitted.claims;
+    to_.read = std::move(fitted.read);
+  }
+
+  void need_claims() {
+    const bool has_claims = std::any_of(to_.role_of.begin(), to_.role_of.end(),
+                                        [](const std::string& role) { return is_claim(role); });
+    if (!has_claims) problem("out", "is missing: their numbers, out, weights, scores or lse");
   }
 
  private:
   void problem(const std::string& where, std::string what) {
     problems_.push_back({where, std::move(what)});
-  }
-
-  bool has_claims() const {
-    return std::any_of(to_.role_of.begin(), to_.role_of.end(),
-                       [](const std::string& role) { return is_claim(role); });
   }
 
   // Floating-point numbers of a role, of at most so many axes.
@@ -128,42 +148,33 @@ class Assembler {
                            std::to_string(heads));
       return;
     }
-    size_ = a.q.shape[3] / heads;
-    if (size_ == 0 || a.k.shape[3] % size_ != 0 || a.k.shape[3] == 0 ||
-        a.v.shape[3] % (a.k.shape[3] / size_) != 0) {
-      problem("heads", "q has heads of " + std::to_string(size_) + " numbers, and k and v, " +
+    const index_t size = a.q.shape[3] / heads;
+    if (size == 0 || a.k.shape[3] % size != 0 || a.k.shape[3] == 0 ||
+        a.v.shape[3] % (a.k.shape[3] / size) != 0) {
+      problem("heads", "q has heads of " + std::to_string(size) + " numbers, and k and v, " +
                            std::to_string(a.k.shape[3]) + " and " + std::to_string(a.v.shape[3]) +
                            " wide, hold no such heads");
       return;
     }
-    value_size_ = a.v.shape[3] / (a.k.shape[3] / size_);
-    a.q = split_heads(a.q, size_);
-    a.k = split_heads(a.k, size_);
-    a.v = split_heads(a.v, value_size_);
-    is_divided_ = true;
+    const index_t value_size = a.v.shape[3] / (a.k.shape[3] / size);
+    a.q = split_heads(a.q, size);
+    a.k = split_heads(a.k, size);
+    a.v = split_heads(a.v, value_size);
   }
 
-  index_t heads_of_v() const { return value_size_; }
-
-  void rank4(const char* role, ConstTensor<4>& to, index_t size) {
-    const SourceTensor* given = numbers(role, 4);
-    if (given == nullptr) return;
-    to = given->tensor.view<4>();
-    if (is_divided_ && size > 0 && given->tensor.shape.size() < 4 && to.shape[3] % size == 0)
-      to = split_heads(to, size);
+  const FileTensor* claim(const char* role, std::size_t most_axes) {
+    const SourceTensor* given = numbers(role, most_axes);
+    return given == nullptr ? nullptr : &given->tensor;
   }
 
-  void lse() {
-    const SourceTensor* given = numbers("lse", 3);
-    if (given == nullptr) return;
-    to_.claims.lse = given->tensor.view<3>();
-    const auto [batch, rows, columns] = to_.claims.lse.shape;
-    // Pasted numbers may stand in a column.
-    if (!given->text.empty() && !given->is_lists && given->tensor.shape.size() == 2)
-      to_.claims.lse = {given->tensor.bytes.data(),
-                        DType::f64,
-                        {1, 1, rows * columns},
-                        {rows * columns, rows * columns, 1}};
+  // Pasted numbers may stand in a column.
+  const FileTensor* lse() {
+    for (std::size_t n = 0; n < to_.role_of.size(); ++n) {
+      SourceTensor& given = to_.sources.tensors[n];
+      if (to_.role_of[n] == "lse" && !given.text.empty() && !given.is_lists)
+        given.tensor.shape = {given.tensor.size()};
+    }
+    return claim("lse", 3);
   }
 
   template <class Use>
@@ -206,8 +217,6 @@ class Assembler {
 
   Problems& problems_;
   DoctorRequest& to_;
-  bool is_divided_ = false;
-  index_t size_ = 0, value_size_ = 0;  // of a head, where heads are divided
 };
 
 // The command's flags for the tensors; pasted numbers stand in the command itself.
@@ -220,24 +229,24 @@ std::vector<std::string> tensor_flags(const DoctorRequest& request) {
     const std::string file =
         given->name.empty() ? given->source_name : given->source_name + ":" + given->name;
     const bool is_text = !given->text.empty() && is_claim(role) && given->text.size() <= kLongest;
+    const bool is_file = given->text.empty() && !given->is_lists;
     flags.push_back("--" + (role == "d_out" ? std::string("d-out") : std::string(role)));
-    flags.push_back(is_text               ? given->text
-                    : given->text.empty() ? file
-                                          : std::string(role) + ".npy");
+    flags.push_back(is_text ? given->text : is_file ? file : std::string(role) + ".npy");
   }
   return flags;
 }
 
 void read_options(Request& request, DoctorRequest& to) {
-  const std::string dtype = request.text("dtype", ""), pairs = request.text("pairs", "");
+  const std::string dtype = request.text("dtype", ""), pairs = request.typed("pairs");
   const std::optional<index_t> decimals = typed_integer(request, "decimals", 0, kMostDecimals);
   for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16})
     if (dtype == name(type)) to.options.arithmetic = type;
   if (!dtype.empty() && !to.options.arithmetic)
     request.problems().push_back({"dtype", "is none of f64 f32 bf16 f16"});
-  if (!pairs.empty() && pairs != "yes" && pairs != "no")
+  const bool has_no_pairs = pairs == "no" || pairs == "false";
+  if (!has_no_pairs && !pairs.empty() && pairs != "yes" && pairs != "true")
     request.problems().push_back({"pairs", "is neither yes nor no"});
-  to.options.tries_pairs = pairs != "no";
+  to.options.tries_pairs = !has_no_pairs;
   for (std::size_t n = 0; n < to.role_of.size(); ++n)
     if (is_claim(to.role_of[n]) && to.sources.tensors[n].decimals)
       to.options.decimals =
@@ -280,6 +289,7 @@ void read_doctor_request(Request& request, DoctorRequest& to) {
   for (const SourceTrouble& trouble : to.sources.troubles)
     request.problems().push_back({trouble.source_name, trouble.problem.what});
   read_roles(request, to);
+  read_claims(request, to);
   to.believed = read_believed(request);
   read_options(request, to);
   request.refuse_others();
@@ -289,6 +299,7 @@ void read_doctor_request(Request& request, DoctorRequest& to) {
     use_case(request, *c, to);
   else
     assemble.inputs();
+  assemble.need_claims();
   if (!request.problems().empty()) return;
   assemble.claims();
   std::vector<std::string> flags = tensor_flags(to);

@@ -5,10 +5,42 @@
 
 #include "wasm/base64.h"
 #include "wire/case.h"
+#include "wire/case_reader.h"
 #include "wire/pasted.h"
 
 namespace glasshead::wasm {
 namespace {
+
+SourceTensor numbers_of(std::string name, const TraceTensor& numbers) {
+  SourceTensor given;
+  given.source_name = std::move(name);
+  given.tensor = make_tensor(DType::f64, numbers.shape);
+  if (!numbers.values.empty())
+    std::memcpy(given.tensor.bytes.data(), numbers.values.data(), given.tensor.bytes.size());
+  return given;
+}
+
+std::string one_line(const wire::Pasted& pasted) {
+  const auto columns = static_cast<std::size_t>(pasted.tensor.shape.back());
+  std::string line;
+  for (std::size_t n = 0; n < pasted.texts.size(); ++n)
+    line += (n == 0 ? "" : n % columns == 0 ? "; " : " ") + pasted.texts[n];
+  return line;
+}
+
+std::optional<SourceTensor> pasted_numbers(std::string_view text, const std::string& name,
+                                           Problems& problems) {
+  const std::optional<wire::Pasted> pasted = wire::read_pasted(text, name, problems);
+  if (!pasted) return std::nullopt;
+  SourceTensor given = numbers_of(name, pasted->tensor);
+  given.decimals = pasted->decimals;
+  given.is_lists = pasted->is_lists;
+  given.text = one_line(*pasted);
+  given.texts = pasted->texts;
+  given.row_names = pasted->row_names;
+  given.column_names = pasted->column_names;
+  return given;
+}
 
 class Reader {
  public:
@@ -35,24 +67,14 @@ class Reader {
       read_case(text);
       return;
     }
-    std::vector<Problem> problems;
-    const std::optional<wire::Pasted> pasted = wire::read_pasted(text, name_, problems);
-    if (!pasted) {
+    Problems problems;
+    std::optional<SourceTensor> given = pasted_numbers(text, name_, problems);
+    if (!given) {
       troubles("numbers-unclear", problems);
       return;
     }
-    SourceTensor given;
-    given.source = source_;
-    given.source_name = name_;
-    given.tensor = make_tensor(DType::f64, pasted->tensor.shape);
-    std::memcpy(given.tensor.bytes.data(), pasted->tensor.values.data(), given.tensor.bytes.size());
-    given.decimals = pasted->decimals;
-    given.is_lists = pasted->is_lists;
-    given.text = one_line(*pasted);
-    given.texts = pasted->texts;
-    given.row_names = pasted->row_names;
-    given.column_names = pasted->column_names;
-    to_.tensors.push_back(std::move(given));
+    given->source = source_;
+    to_.tensors.push_back(std::move(*given));
   }
 
  private:
@@ -66,14 +88,6 @@ class Reader {
     const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
     return first != std::string::npos && (text[first] == '{' || text.compare(first, 2, "//") == 0 ||
                                           text.compare(first, 2, "/*") == 0);
-  }
-
-  static std::string one_line(const wire::Pasted& pasted) {
-    const auto columns = static_cast<std::size_t>(pasted.tensor.shape.back());
-    std::string line;
-    for (std::size_t n = 0; n < pasted.texts.size(); ++n)
-      line += (n == 0 ? "" : n % columns == 0 ? "; " : " ") + pasted.texts[n];
-    return line;
   }
 
   void npy(const std::vector<std::byte>& bytes) {
@@ -146,6 +160,23 @@ Sources read_sources(Request& request) {
       reader.text(*text);
   }
   return sources;
+}
+
+std::optional<SourceTensor> read_numbers(wire::JsonValue json, const std::string& where,
+                                         Problems& problems) {
+  if (json.is(wire::JsonKind::string)) return pasted_numbers(json.text(), where, problems);
+  if (!json.is(wire::JsonKind::array)) {
+    problems.push_back({where, "is neither lists of numbers nor text"});
+    return std::nullopt;
+  }
+  const std::size_t before = problems.size();
+  wire::CaseReader reader(problems);
+  const std::optional<wire::GivenTensor> lists = reader.tensor(json, where, 1, 4);
+  reader.finish();
+  if (!lists || problems.size() > before) return std::nullopt;
+  SourceTensor given = numbers_of(where, lists->tensor);
+  given.is_lists = true;
+  return given;
 }
 
 std::string shape_words(const std::vector<index_t>& shape) {

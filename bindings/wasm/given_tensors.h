@@ -20,7 +20,7 @@ struct SourceTensor {
   std::string name;  // in a file of several; empty otherwise
   FileTensor tensor;
   std::optional<int> decimals;     // of pasted numbers
-  bool is_lists = false;           // pasted numbers whose brackets say the shape
+  bool is_lists = false;           // pasted or sent numbers whose brackets say the shape
   std::string text;                // of pasted numbers, in one line: "1 0 0; .5 .5 0"
   std::vector<std::string> texts;  // of pasted numbers, one by one
   std::vector<std::string> row_names, column_names;  // likewise
@@ -46,6 +46,11 @@ struct Sources {
 
 // Asks the request for "sources".
 Sources read_sources(Request& request);
+
+// Numbers as text, or lists of lists of numbers, as exact as a file's; `where` names them in
+// problems. nullopt with a problem.
+std::optional<SourceTensor> read_numbers(wire::JsonValue json, const std::string& where,
+                                         Problems& problems);
 
 // "3×2".
 std::string shape_words(const std::vector<index_t>& shape);

@@ -49,6 +49,15 @@ std::string Request::text(const char* key, const char* otherwise) {
   return text(key).value_or(otherwise);
 }
 
+std::string Request::typed(const char* key) {
+  const JsonValue found = find(key);
+  if (!found) return {};
+  if (found.is(JsonKind::string) || found.is(JsonKind::number) || found.is(JsonKind::boolean))
+    return std::string(found.text());
+  problem(key, wire::describe(found) + "; a text, a number, true or false is needed");
+  return {};
+}
+
 index_t Request::integer(const char* key, index_t otherwise, index_t least, index_t most) {
   const JsonValue found = find(key);
   if (!found) return otherwise;

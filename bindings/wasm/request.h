@@ -24,6 +24,9 @@ class Request {
 
   std::string text(const char* key, const char* otherwise);
   std::optional<std::string> text(const char* key);
+  // What somebody typed, who may have sent a number, true or false as such: their text. "":
+  // nothing.
+  std::string typed(const char* key);
   index_t integer(const char* key, index_t otherwise, index_t least, index_t most);
   std::vector<index_t> integers(const char* key);
   // Nothing when absent, or of another kind, which is a problem.

@@ -114,6 +114,24 @@ bool has_first_row_of_shares(const FileTensor& tensor) {
   return sum > 1 - kAbout && sum < 1 + kAbout;
 }
 
+using Shape = std::vector<index_t>;
+
+Shape without_ones(Shape shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+// As many programs keep out, and fit_claims reads it: [batch, length, heads, size], or with all
+// heads side by side. Of pairs the former alone.
+bool is_by_length(bool is_pairs, const Shape& shape, const Sizes& sizes) {
+  if (sizes.heads < 2) return false;
+  const index_t size = is_pairs ? sizes.kv_len : sizes.d_v, width = extent(shape, 0);
+  const Shape found = without_ones(shape);
+  if (found == without_ones({sizes.batch, sizes.q_len, sizes.heads, size})) return true;
+  return !is_pairs && width % sizes.heads == 0 && width / sizes.heads == size &&
+         found == without_ones({sizes.batch, sizes.q_len, width});
+}
+
 std::string role_of_shape(const FileTensor& tensor, const Sizes& sizes) {
   const std::vector<index_t>& shape = tensor.shape;
   if (shape.empty() || tensor.dtype == DType::u8 || tensor.dtype == DType::i64) return {};
@@ -123,17 +141,11 @@ std::string role_of_shape(const FileTensor& tensor, const Sizes& sizes) {
   if (is_pairs && is_out)
     return may_be_weights(tensor) && has_first_row_of_shares(tensor) ? "weights" : "out";
   if (is_pairs) return may_be_weights(tensor) ? "weights" : "scores";
-  if (is_out) return "out";
+  if (is_out || is_by_length(false, shape, sizes)) return "out";
+  if (is_by_length(true, shape, sizes)) return may_be_weights(tensor) ? "weights" : "scores";
   const bool is_column = shape.size() <= 2 && tensor.size() == sizes.heads * sizes.q_len &&
                          (shape.size() == 1 || rows == 1 || columns == 1);
   return is_column ? "lse" : "";
-}
-
-using Shape = std::vector<index_t>;
-
-Shape without_ones(Shape shape) {
-  std::erase(shape, 1);
-  return shape;
 }
 
 Shape in_order(Shape shape) {
@@ -157,7 +169,7 @@ std::string another_order(std::string_view role, const Shape& shape, const Sizes
 std::string shape_hint(const SourceTensor& tensor, const std::string& role, const Sizes& sizes) {
   const Shape& shape = tensor.tensor.shape;
   if (role == "out" || role == "weights" || role == "scores")
-    return another_order(role, shape, sizes);
+    return is_by_length(role != "out", shape, sizes) ? "" : another_order(role, shape, sizes);
   if (!role.empty() || tensor.tensor.dtype == DType::u8 || tensor.tensor.dtype == DType::i64)
     return {};
   for (const char* claim : {"out", "weights"})

@@ -113,8 +113,8 @@ class Calls(View):
             request = {"name": "large", "case": case}
             self.assert_same("doctor", {**request, "claims": {"out": out}, "pairs": False}, *said)
             source = {"name": "theirs.npy", "base64": base64.b64encode(theirs.read_bytes()).decode()}
-            self.assert_same("diagnose", {**request, "sources": [source], "roles": {"out": 0}, "pairs": "no",
-                                          "format": "json"}, *said)
+            self.assert_same("doctor", {**request, "sources": [source], "roles": {"out": 0}, "pairs": "no",
+                                        "format": "json"}, *said)
 
     def assert_problem(self, call, request, where):
         told = self.assert_refused(self.post(call, request), 422, "refused")
@@ -127,18 +127,20 @@ class Calls(View):
         self.assert_problem("trace", {"case": "{}"}, "schema")
         self.assert_problem("trace", {"case": case, "format": "pdf"}, "format")
         self.assert_problem("nonsense", {}, "call")
-        self.assert_problem("doctor", {}, "claims")
+        for missing in ("q", "k", "v", "out"):
+            self.assert_problem("doctor", {}, missing)
         self.assert_problem("doctor", {**right, "more": 1}, "more")
         self.assert_problem("doctor", {**right, "case": 1}, "case")
         self.assert_problem("doctor", {**right, "decimals": -1}, "decimals")
         self.assert_problem("doctor", {**right, "decimals": 2.5}, "decimals")
         self.assert_problem("doctor", {**right, "dtype": "f8"}, "dtype")
-        self.assert_problem("doctor", {**right, "pairs": "no"}, "pairs")
+        self.assert_problem("doctor", {**right, "pairs": "maybe"}, "pairs")
         self.assert_problem("doctor", {**right, "format": "pdf"}, "format")
         self.assert_problem("doctor", {**right, "claims": []}, "claims")
         self.assert_problem("doctor", {**right, "claims": {"output": [[1]]}}, "claims.output")
         for out in ([], [[1, 2], [3]], [[1, 2], 3], [[1, "2"]], 7, "", "1 x", "1 2; 3", [[[[[1]]]]], [[1, None]]):
-            self.assert_problem("doctor", {**right, "claims": {"out": out}}, "claims.out")
+            told = self.assert_refused(self.post("doctor", {**right, "claims": {"out": out}}), 422, "refused")
+            self.assertTrue(all(problem["where"].startswith("claims.out") for problem in told["problems"]), told)
 
     def test_claims_of_another_shape_are_refused(self):
         told = self.assert_refused(self.post("doctor", {"case": case_text("three-tokens"), "claims": {"out": [[1, 2]]}}),

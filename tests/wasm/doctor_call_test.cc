@@ -130,7 +130,7 @@ TEST(Sources, a_broken_file_spoils_no_other) {
 }
 
 Json of_case(const std::string& weights) {
-  return {{"call", "diagnose"},
+  return {{"call", "doctor"},
           {"case", kCase},
           {"name", "mine"},
           {"sources", {{{"name", "pasted"}, {"text", weights}}}},
@@ -159,7 +159,7 @@ TEST(Diagnose, says_what_the_tutorial_printed_wrong) {
 
 TEST(Diagnose, heads_side_by_side_are_put_apart) {
   // One query and one key: every head's output is its value.
-  Json request{{"call", "diagnose"},
+  Json request{{"call", "doctor"},
                {"sources",
                 {{{"name", "q"}, {"text", "1 2 3 4"}},
                  {{"name", "k"}, {"text", "1 1 1 1"}},
@@ -174,6 +174,55 @@ TEST(Diagnose, heads_side_by_side_are_put_apart) {
   EXPECT_EQ(page["shape"]["d_k"], "2");
   request["options"]["heads"] = "3";
   EXPECT_NE(why(request).find("no multiple of 3"), std::string::npos);
+}
+
+TEST(Diagnose, numbers_with_other_axes_are_read_where_their_shape_tells) {
+  const auto file = [](const char* name, const std::vector<index_t>& shape,
+                       const std::vector<double>& values) {
+    return Json{{"name", name}, {"base64", npy_of(shape, values)}};
+  };
+  const std::vector<double> v{1, 2, 3, 4, 5, 6, 7, 8};  // [head, key, d]
+  const std::vector<double> by_length{1, 2, 5, 6, 3, 4, 7, 8};
+  // Each query sees its own position alone, so out is v.
+  Json request{{"call", "sources"},
+               {"sources",
+                {file("q.npy", {1, 2, 2, 2}, {1, 0, 0, 1, 1, 1, 0, 1}),
+                 file("k.npy", {1, 2, 2, 2}, {1, 1, 0, 1, 1, 0, 1, 1}),
+                 file("v.npy", {1, 2, 2, 2}, v), file("x.npy", {1, 2, 2, 2}, by_length)}}};
+  request["sources"][3] = file("x.npy", {1, 2, 4}, by_length);
+  const Json read = ask(request)["tensors"][3];
+  EXPECT_EQ(read["role"], "out");
+  EXPECT_EQ(read["hint"], "");
+  request["call"] = "doctor";
+  request["roles"] = {{"q", 0}, {"k", 1}, {"v", 2}, {"out", 3}};
+  request["options"] = {{"window", "0,0"}};
+  Json diagnosis = ask(request);
+  EXPECT_EQ(diagnosis["verdict"], "right");
+  EXPECT_EQ(diagnosis["read"][0],
+            "out as [batch, length, heads*size], since that is how its shape [1,2,4] fits");
+  // Two tokens and two heads: of four axes the shape does not tell, so they are as they should be.
+  request["sources"][3] = file("x.npy", {1, 2, 2, 2}, v);
+  diagnosis = ask(request);
+  EXPECT_EQ(diagnosis["verdict"], "right");
+  EXPECT_FALSE(diagnosis.contains("read"));
+  request["sources"][3] = file("x.npy", {1, 2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_NE(why(request).find("has shape [1,2,3]; these inputs give [2,2,2]"), std::string::npos);
+}
+
+TEST(Diagnose, numbers_by_their_name_are_as_a_files) {
+  Json request = of_case("1 0 0; .5 .5 0; .25 .25 .5");
+  const Json as_source = ask(request);
+  request.erase("sources");
+  request.erase("roles");
+  request["claims"] = {{"weights", "1 0 0; .5 .5 0; .25 .25 .5"}};
+  EXPECT_EQ(ask(request), as_source);
+  request["claims"] = {{"weights", {{1, 0, 0}, {0.5, 0.5, 0}, {0.25, 0.25, 0.5}}}};
+  EXPECT_NE(ask(request), as_source);  // exact, not rounded to two places
+  request["decimals"] = 2;
+  EXPECT_EQ(ask(request), as_source);
+  request["roles"] = Json::object();
+  request["claims"]["heads"] = "1";
+  EXPECT_NE(why(request).find("claims.heads"), std::string::npos);
 }
 
 TEST(Diagnose, what_is_missing_or_wrong_is_said_by_its_name) {

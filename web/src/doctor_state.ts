@@ -173,7 +173,7 @@ function request(format: string): Request {
   const broken = read.peek().troubles.map(({source}) => source);
   const sources = sourcesOf().filter(({name}, n) => !broken.includes(n) && !isCase(name));
   const beside = theCase.peek() === '' ? {options: filled(options.peek())} : {};
-  return {call: 'diagnose', format, ...caseFields(), sources, roles: rolesNow(), ...beside, ...filled(judging.peek())};
+  return {call: 'doctor', format, ...caseFields(), sources, roles: rolesNow(), ...beside, ...filled(judging.peek())};
 }
 
 let judged = 0;  // the last question counts, even where it needs no answer

@@ -113,7 +113,7 @@ describe('the diagnosis is the command\'s, byte for byte', () => {
     ['one-query', 'lse', '1.6206'],
   ])('%s, %s %s', (name, role, text) => {
     const ask = (format: string) => engine.call({
-      call: 'diagnose', format, name, case: caseText(name), sources: [{name: 'pasted', text}], roles: {[role]: 0},
+      call: 'doctor', format, name, case: caseText(name), sources: [{name: 'pasted', text}], roles: {[role]: 0},
     });
     for (const [format, flags] of [['json', ['--json']], ['text', []]] as const) {
       const wanted = spawnSync(command, ['doctor', `${root}/cases/${name}.json`, `--${role}`, text, ...flags], {encoding: 'utf8'});
