@@ -25,12 +25,10 @@ wire::Edit::Set turned(const wire::Case& c, const std::string& tap, const TraceT
     for (index_t i = 0; i < matrices.rows; ++i)
       for (index_t j = 0; j < matrices.columns; ++j) {
         const index_t from = matrices.rows - 1 - i;
-        const double x = wire::row_of(value, m, from)[static_cast<std::size_t>(j)];
-        const std::string place = (value.shape.size() > 2 ? " " + std::to_string(m) : "") + " " +
-                                  std::to_string(from) + " " + std::to_string(j);
-        const auto text = c.given_text.find(tap + place);
-        set.values.push_back(x);
-        set.texts.push_back(text == c.given_text.end() ? wire::shortest(x) : text->second);
+        const auto n = static_cast<std::size_t>((m * matrices.rows + from) * matrices.columns + j);
+        const std::string_view text = wire::given_text(c, tap, n);
+        set.values.push_back(value.values[n]);
+        set.texts.push_back(text.empty() ? wire::shortest(value.values[n]) : std::string(text));
       }
   return set;
 }

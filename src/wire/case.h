@@ -108,9 +108,9 @@ struct Case {
       inputs;  // tap -> numbers as given ("X", "E", "W_Q", ...)
   std::map<std::string, std::string>
       paths;  // tap -> field path in the file ("W_Q" -> "attention.W_Q")
-  // "X 1 0" -> "0.2": digits as written, for printing inputs. Kept for inputs of up to 65,536
-  // numbers.
-  std::map<std::string, std::string> given_text;
+  // tap -> its numbers' digits as written, for printing inputs, "" where one has none. Kept for
+  // inputs of up to 65,536 numbers.
+  std::map<std::string, std::vector<std::string>> given_texts;
   nn::Network network;
   bool has_block_list = false;  // the file says "blocks": paths of a block start with "blocks[n]."
   // false: the weights are the scaled scores themselves, Q·Kᵀ·V without softmax; nothing can then
@@ -128,6 +128,9 @@ struct Case {
   std::vector<Claim> claims;
   std::vector<Drill> drills;
 };
+
+// The digits that number n of an input, row-major, was written with; "" where it has none.
+std::string_view given_text(const Case& c, const std::string& tap, std::size_t n);
 
 // Parses and checks. nullopt, and every problem with its field path, if anything is wrong. Reads
 // nothing but `text`; // and /* */ comments are allowed; an unknown field is a problem.

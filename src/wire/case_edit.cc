@@ -213,29 +213,18 @@ class Editor {
       problem(where, fmt::format("{} numbers where {} belong", set.values.size(), range->count));
       return;
     }
+    const bool has_texts = tensor.values.size() <= kMostTexts;
+    std::vector<std::string>& texts = c_.given_texts[input->first];
+    if (has_texts) texts.resize(tensor.values.size());
     for (std::size_t n = 0; n < range->count; ++n) {
       if (!std::isfinite(set.values[n])) {
         problem(where, "a number that isn't finite");
         return;
       }
       tensor.values[range->first + n] = set.values[n];
-      change_text(input->first, tensor.shape, range->first + n,
-                  set.texts.size() == range->count ? set.texts[n] : std::string());
+      if (has_texts)
+        texts[range->first + n] = set.texts.size() == range->count ? set.texts[n] : std::string();
     }
-  }
-
-  void change_text(const std::string& tap, const std::vector<index_t>& shape, std::size_t n,
-                   const std::string& text) {
-    std::string key;
-    auto rest = static_cast<index_t>(n);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      key = fmt::format(" {}{}", rest % shape[axis], key);
-      rest /= shape[axis];
-    }
-    if (text.empty())
-      c_.given_text.erase(tap + key);
-    else
-      c_.given_text[tap + key] = text;
   }
 
   bool has_attention(const char* what) {

@@ -382,16 +382,7 @@ std::string CaseBuilder::input(JsonValue value, const std::string& path, const s
 }
 
 void CaseBuilder::add_input(const std::string& path, const std::string& tap, GivenTensor given) {
-  const std::vector<index_t>& shape = given.tensor.shape;
-  for (std::size_t n = 0; n < given.texts.size(); ++n) {
-    std::string key;
-    auto rest = static_cast<index_t>(n);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      key = fmt::format(" {}{}", rest % shape[axis], key);
-      rest /= shape[axis];
-    }
-    c.given_text[tap + key] = std::move(given.texts[n]);
-  }
+  if (!given.texts.empty()) c.given_texts[tap] = std::move(given.texts);
   c.paths[tap] = path;
   c.inputs.emplace_back(tap, std::move(given.tensor));
 }
@@ -426,6 +417,12 @@ std::optional<index_t> find_row(const std::vector<std::string>& labels, std::str
                         excerpt(name), all, labels.size() > kMostShown ? ", …" : "",
                         labels.empty() ? 0 : labels.size() - 1);
   return std::nullopt;
+}
+
+std::string_view given_text(const Case& c, const std::string& tap, std::size_t n) {
+  const auto found = c.given_texts.find(tap);
+  if (found == c.given_texts.end() || n >= found->second.size()) return {};
+  return found->second[n];
 }
 
 std::optional<Case> parse_case(std::string_view text, std::string name,

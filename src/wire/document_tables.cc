@@ -31,29 +31,16 @@ Leading leading_of(const std::vector<index_t>& shape, index_t m) {
   return leading;
 }
 
-// "X 1 ": how the keys of Case::given_text for a row begin.
-std::string given_key(const std::string& tap, std::size_t rank, index_t m, index_t i) {
-  std::string key = tap + " ";
-  if (rank > 2) key += std::to_string(m) + " ";
-  if (rank > 1) key += std::to_string(i) + " ";
-  return key;
-}
-
 std::vector<Cell> plain_row(const TableSource& source, const Case& c, index_t m, index_t i,
                             const PrintOptions& print, bool is_scientific) {
   std::vector<Cell> cells;
   const std::span<const double> row = row_of(*source.value, m, i);
-  std::string key;
-  if (source.kind == TableKind::given)
-    key = given_key(source.tap, source.value->shape.size(), m, i);
+  const auto first = static_cast<std::size_t>(row.data() - source.value->values.data());
   cells.reserve(row.size());
   for (std::size_t j = 0; j < row.size(); ++j) {
     Cell cell;
     cell.exact = row[j];
-    if (source.kind == TableKind::given) {
-      const auto found = c.given_text.find(key + std::to_string(j));
-      if (found != c.given_text.end()) cell.text = found->second;
-    }
+    if (source.kind == TableKind::given) cell.text = given_text(c, source.tap, first + j);
     if (cell.text.empty()) cell.text = print_number(row[j], print.decimals, is_scientific);
     cells.push_back(std::move(cell));
   }

@@ -66,19 +66,15 @@ std::string changed_numbers(const Case& original, const Case& edited) {
     const auto& [tap, before] = original.inputs[n];
     const TraceTensor& after = edited.inputs[n].second;
     for (std::size_t at = 0; at < before.values.size(); ++at) {
+      const std::string text(given_text(edited, tap, at));
+      if (is_same(before.values[at], after.values[at]) && text == given_text(original, tap, at))
+        continue;
       std::string place;
       auto rest = static_cast<index_t>(at);
       for (std::size_t axis = before.shape.size(); axis-- > 0;) {
-        place = fmt::format(" {}{}", rest % before.shape[axis], place);
+        place = fmt::format(".{}{}", rest % before.shape[axis], place);
         rest /= before.shape[axis];
       }
-      const auto text_of = [&, key = tap + place](const Case& c) {
-        const auto found = c.given_text.find(key);
-        return found == c.given_text.end() ? std::string() : found->second;
-      };
-      const std::string text = text_of(edited);
-      if (is_same(before.values[at], after.values[at]) && text == text_of(original)) continue;
-      for (char& c : place) c = c == ' ' ? '.' : c;
       list += (list.empty() ? "" : ",") + tap + place + ":" +
               (is_json_number(text) ? text : shortest(after.values[at]));
     }

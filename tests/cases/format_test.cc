@@ -110,9 +110,9 @@ TEST(CaseFormat, dropout_needs_a_seed_by_the_schema_as_by_the_parser) {
 
 TEST(CaseFormat, numbers_keep_their_digits_as_written) {
   const Case c = parse(kThree);
-  EXPECT_EQ(c.given_text.at("X 0 1"), "0.50");
-  EXPECT_EQ(c.given_text.at("X 1 1"), "1e0");
-  EXPECT_EQ(c.given_text.at("X 0 0"), "1");
+  EXPECT_EQ(given_text(c, "X", 1), "0.50");
+  EXPECT_EQ(given_text(c, "X", 3), "1e0");
+  EXPECT_EQ(given_text(c, "X", 0), "1");
   EXPECT_EQ(input(c, "X").values[1], 0.5);
   EXPECT_EQ(c.paths.at("W_Q"), "attention.W_Q");
 }
@@ -168,7 +168,7 @@ TEST(EditCase, sets_a_row_by_label_or_index_and_one_number_by_two_indices) {
             (std::vector<double>{1, .5, 7, 1, 1, 1}));
   EXPECT_EQ(input(edited(c, set("W_Q=0,-1;1,0")), "W_Q").values,
             (std::vector<double>{0, -1, 1, 0}));
-  EXPECT_EQ(edited(c, set("X[B]=0.70,8")).given_text.at("X 1 0"), "0.70");
+  EXPECT_EQ(given_text(edited(c, set("X[B]=0.70,8")), "X", 2), "0.70");
 }
 
 TEST(EditCase, a_word_names_a_column_of_W_vocab) {
