@@ -18,18 +18,16 @@ namespace {
 struct DrillOutcome {
   std::vector<std::string> moved, all;
 };
-DrillOutcome outcome_of(const wire::Document& after, const wire::Moved& moved) {
+DrillOutcome outcome_of(const wire::Document& marked) {
   DrillOutcome outcome;
-  for (const wire::Section& section : after.sections)
+  for (const wire::Section& section : marked.sections)
     for (const wire::Table& table : section.tables) {
       if (wire::leaf_of(table.tap) != "weights") continue;
       for (std::size_t n = 0; n < table.rows.size(); ++n)
         for (std::size_t j = 0; j < table.rows[n].size(); ++j) {
           const std::string id = wire::cell_id(table, n, static_cast<index_t>(j));
-          const bool has_moved =
-              std::find(moved.ids.begin(), moved.ids.end(), id) != moved.ids.end();
           outcome.all.push_back(id);
-          if (has_moved) outcome.moved.push_back(id);
+          if (!table.rows[n][j].before.empty()) outcome.moved.push_back(id);
         }
     }
   return outcome;
@@ -78,8 +76,8 @@ std::optional<std::string> grade(Request& request, Session& session) {
   const EditedCase* original = session.edit({}, problems);
   const wire::Comparison comparison{c, edited->given(), original->trace(), edited->trace()};
   wire::Document after = edited->document(options.print.decimals);
-  const wire::Moved moved = wire::mark_moved(after, original->document(options.print.decimals));
-  const DrillOutcome outcome = outcome_of(after, moved);
+  wire::mark_moved(after, original->document(options.print.decimals));
+  const DrillOutcome outcome = outcome_of(after);
   return written([&](wire::JsonWriter& json) {
     json.begin_object();
     write_graded(json, outcome, ticked);

@@ -342,7 +342,7 @@ std::size_t Builder::add_out(std::size_t at) {
   TableSource from = source(step(at).tap, value(at));
   from.symbol = "O";
   section.tables = make_tables(from, case_, options_);
-  if (!weights || !v) return at + 1;
+  if (!weights || !v || !explains_out(*weights, *v)) return at + 1;
   TableSource w = source(weights_tap, *weights), x = source(v_tap, *v);
   w.kind = leaf_of(weights_tap) == "weights" ? TableKind::weights : TableKind::exps;
   w.part = &part;
@@ -357,7 +357,6 @@ std::size_t Builder::add_out(std::size_t at) {
     const auto m = static_cast<std::size_t>(table.head < 0 ? 0 : table.head);
     if (m >= w_tables.size() || v_tables.empty()) continue;
     const Table& values = v_tables[m * v_tables.size() / w_tables.size()];
-    if (!explains_out(w_tables[m], values)) continue;
     for (std::size_t n = 0; n < table.rows.size(); ++n)
       table.row_notes.push_back(out_note(w_tables[m], values, table, n));
   }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "wire/document_build.h"
-#include "wire/render.h"
 
 namespace glasshead::wire {
 namespace {
@@ -48,7 +48,6 @@ void mark_moved(Table& after, const Table& before, Moved& moved) {
       if (counts) ++moved.of;
       if (!has_moved(after.rows[n][j], before.rows[n][j])) continue;
       mark(after.rows[n][j], before.rows[n][j]);
-      moved.ids.push_back(cell_id(after, n, static_cast<index_t>(j)));
       if (counts) ++moved.moved;
     }
 }

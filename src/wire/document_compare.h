@@ -3,16 +3,12 @@
 //   Moved moved = mark_moved(after, before);    // {21, 33}: of the cells of the steps counted
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "wire/document.h"
 
 namespace glasshead::wire {
 
 struct Moved {
-  index_t moved = 0, of = 0;     // cells of scores, scaled, capped, biased, weights and out
-  std::vector<std::string> ids;  // of all cells that moved, inputs and projections too
+  index_t moved = 0, of = 0;  // cells of scores, scaled, capped, biased, weights and out
 };
 
 // Tables are matched by tap and head, rows by number. A number has moved if it differs by more than

@@ -15,7 +15,7 @@
 namespace glasshead::wire {
 namespace {
 
-constexpr std::size_t kExplainedKeys = 6, kExplainedCoordinates = 4;
+constexpr index_t kExplainedKeys = 6, kExplainedCoordinates = 4;
 
 bool is_identity(const TraceTensor& tensor) {
   if (tensor.shape.size() != 2 || tensor.shape[0] != tensor.shape[1]) return false;
@@ -353,9 +353,10 @@ TraceTensor as_column(const TraceTensor& value, const AttentionPart& part) {
   return column;
 }
 
-bool explains_out(const Table& weights, const Table& v) {
-  if (!weights.long_rows.empty() || weights.rows.empty() || v.rows.empty()) return false;
-  return weights.rows[0].size() <= kExplainedKeys && v.rows[0].size() <= kExplainedCoordinates;
+bool explains_out(const TraceTensor& weights, const TraceTensor& v) {
+  const Matrices w = matrices_of(weights.shape), x = matrices_of(v.shape);
+  return w.rows > 0 && x.rows > 0 && w.columns <= kExplainedKeys &&
+         x.columns <= kExplainedCoordinates;
 }
 
 std::string plural_reason(const std::string& reason) {

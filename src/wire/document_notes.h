@@ -22,7 +22,7 @@ bool stands_elsewhere(const std::string& tap, const TraceTensor& input, const Tr
 // One number a row -> a matrix of one column.
 TraceTensor as_column(const TraceTensor& value, const AttentionPart& part);
 // Few enough keys and coordinates that "0.3302·(1,0) + 0.6698·(0,1)" can be read.
-bool explains_out(const Table& weights, const Table& v);
+bool explains_out(const TraceTensor& weights, const TraceTensor& v);
 
 std::string plural_reason(const std::string& reason);  // "keys after the query"
 std::string projection_latex(const std::string& letter, const Step& step);

@@ -97,23 +97,25 @@ bool JsonTokens::skip_comment() {
 JsonToken JsonTokens::string() {
   const std::size_t first = ++at_;
   bool has_escapes = false;
+  std::size_t run = first;  // what stands from here on is not yet in unescaped_
   unescaped_.clear();
   while (at_ < text_.size() && text_[at_] != '"') {
     const auto byte = static_cast<unsigned char>(text_[at_]);
     if (byte < 0x20) return wrong("a text with " + shown_byte(text_[at_]) + " in it unescaped");
     if (byte == '\\') {
-      if (!has_escapes) unescaped_ = text_.substr(first, at_ - first);
+      unescaped_ += text_.substr(run, at_ - run);
       has_escapes = true;
       if (!escape()) return wrong("a text with an escape that JSON does not have");
+      run = at_;
       continue;
     }
     const std::size_t length = byte < 0x80 ? 1 : utf8_length(text_.substr(at_));
     if (length == 0) return wrong("a text that is not UTF-8: " + shown_byte(text_[at_]));
-    if (has_escapes) unescaped_ += text_.substr(at_, length);
     at_ += length;
   }
   if (at_ >= text_.size()) return wrong("a text without its closing quote");
   const std::string_view said = text_.substr(first, at_ - first);
+  if (has_escapes) unescaped_ += text_.substr(run, at_ - run);
   ++at_;
   return {JsonTokenKind::string, has_escapes ? std::string_view(unescaped_) : said};
 }
