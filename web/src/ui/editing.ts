@@ -35,17 +35,20 @@ function apply({cell, place, was}: Typing, text: string): boolean {
   return why === undefined;
 }
 
-function close(): Typing | undefined {
-  const now = typing;
+function close({cell, input}: Typing): void {
   typing = undefined;
-  now?.input.remove();
-  now?.cell.removeAttribute('data-typing');
-  return now;
+  input.remove();
+  cell.removeAttribute('data-typing');
 }
 
-function commit(): void {
-  const now = close();
-  if (now) apply(now, now.input.value.trim());
+function commit(now: Typing): void {
+  close(now);
+  apply(now, now.input.value.trim());
+}
+
+// The focus went elsewhere, or another cell is typed into.
+function leave(): void {
+  if (typing) commit(typing);
 }
 
 // ↑ ↓ move the number by a step and apply it at once.
@@ -61,12 +64,16 @@ function step(by: string): void {
 function onKeyDown(event: KeyboardEvent): void {
   const cell = typing?.cell, by = event.shiftKey ? '1' : event.altKey ? '0.01' : '0.1';
   event.stopPropagation();
-  // The focus leaves while nothing has changed yet, as the browser lays the page out before it moves it; leaving commits.
   if (event.key === 'Enter') {
+    // The focus leaves first, and with nothing to do: to move it the browser lays out whatever has changed, and that would be
+    // once for the focus and once more for what is drawn then.
+    const now = typing;
+    typing = undefined;
     cell?.focus({preventScroll: true});
-    commit();  // where it did not leave, as in a window that is not the one in front
+    if (now) commit(now);
   } else if (event.key === 'Escape') {
-    refuse(close()!.cell, undefined);
+    if (typing) close(typing);
+    if (cell) refuse(cell, undefined);
     cell?.focus();
   } else if (event.key === 'ArrowUp') step(by);
   else if (event.key === 'ArrowDown') step(`-${by}`);
@@ -78,7 +85,7 @@ function onKeyDown(event: KeyboardEvent): void {
 export function beginEditing(cell: HTMLTableCellElement, typed?: string): boolean {
   const {place, text} = cell.dataset;
   if (place === undefined || text === undefined) return false;
-  commit();
+  leave();
   refuse(cell, undefined);
   const input = document.createElement('input');
   input.className = 'typed';
@@ -89,7 +96,7 @@ export function beginEditing(cell: HTMLTableCellElement, typed?: string): boolea
   input.setAttribute('data-testid', `edit-${place}`);
   input.setAttribute('aria-label', `new value of ${place}`);
   input.addEventListener('keydown', onKeyDown);
-  input.addEventListener('blur', commit);
+  input.addEventListener('blur', leave);
   typing = {cell, input, place, was: text};
   cell.setAttribute('data-typing', '');
   cell.append(input);

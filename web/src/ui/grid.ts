@@ -53,6 +53,7 @@ function set(element: Element, name: string, value: string | undefined): void {
 
 interface Drawn {
   td: HTMLTableCellElement;
+  place: string;  // "weight, query B, key A"
   number: Text;
   was: {text: Text; arrow: HTMLElement} | undefined;
   cell: Cell;
@@ -102,7 +103,7 @@ export class Grid {
     for (let n = 0; n < table.rows.length; ++n) {
       const row = table.rows[n]!, drawn = this.drawn[n]!;
       for (let j = 0; j < row.length; ++j)
-        if (isAll || row[j] !== drawn[j]!.cell) this.drawCell(drawn[j]!, row[j]!, n, j, isAll);
+        if (isAll || row[j] !== drawn[j]!.cell) this.drawCell(drawn[j]!, row[j]!, isAll);
       const sum = this.sums[n];
       if (sum) this.drawSum(sum, table.sums[n]!);
       if (this.notes[n] && this.notes[n]!.textContent !== table.row_notes[n])
@@ -161,12 +162,12 @@ export class Grid {
     holder.append(number);
     td.append(holder);
     cellsById.set(options.prefix + id, td);
-    const drawn: Drawn = {td, number, was: undefined, cell: {text: ''}};
-    this.drawCell(drawn, cell, n, j, true);
+    const drawn: Drawn = {td, place: placeWords(table, n, j).join(', '), number, was: undefined, cell: {text: ''}};
+    this.drawCell(drawn, cell, true);
     return drawn;
   }
 
-  private drawCell(drawn: Drawn, cell: Cell, n: number, j: number, isAll: boolean): void {
+  private drawCell(drawn: Drawn, cell: Cell, isAll: boolean): void {
     const {td, cell: old} = drawn, {options, table} = this;
     drawn.cell = cell;
     const hasWas = cell.was !== undefined && options.compares !== 'none';
@@ -187,7 +188,7 @@ export class Grid {
     const classes = [cell.hidden !== undefined && 'hidden', options.isInput && 'input', hasWas && 'moved',
                      table.sums.length > 0 && cell.hidden === undefined && 'heat'].filter(Boolean).join(' ');
     if (td.className !== classes) td.className = classes;
-    td.setAttribute('aria-label', this.spoken(cell, n, j));
+    td.setAttribute('aria-label', this.spoken(drawn));
   }
 
   private drawWas(drawn: Drawn, hasWas: boolean): void {
@@ -204,11 +205,10 @@ export class Grid {
   }
 
   // "weight, query B, key A, 0.3302, was 0.1978"
-  private spoken(cell: Cell, n: number, j: number): string {
-    const {table, options} = this, words = placeWords(table, n, j);
-    words.push(cell.hidden !== undefined ? `hidden: ${cell.hidden}` : cell.text);
-    if (cell.was && options.compares !== 'none') words.push(`${kWas[options.compares]} ${cell.was}`);
-    return words.join(', ');
+  private spoken({place, cell}: Drawn): string {
+    const {compares} = this.options;
+    const now = cell.hidden !== undefined ? `hidden: ${cell.hidden}` : cell.text;
+    return cell.was && compares !== 'none' ? `${place}, ${now}, ${kWas[compares]} ${cell.was}` : `${place}, ${now}`;
   }
 
   private newSum(sum: Sum): DrawnSum {
