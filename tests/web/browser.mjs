@@ -94,10 +94,15 @@ export async function open(browser, server, fragment = '', options = {}) {
   return page;
 }
 
-// The page writes its address after the frame that shows a change. What page.url() says may be of a moment ago: the
-// browser learns of a page's own changes later.
+// The page writes its address after the frame that shows a change, but not at once after another, or when it is left. What
+// page.url() says may be of a moment ago: the browser learns of a page's own changes later.
 export const addressOf = (page) => page.evaluate(() => new Promise((done) => {
-  requestAnimationFrame(() => { setTimeout(() => { done(location.href); }); });
+  requestAnimationFrame(() => {
+    setTimeout(() => {
+      window.dispatchEvent(new Event('pagehide'));
+      done(location.href);
+    });
+  });
 }));
 export const exact = (page, name) => page.locator(id(name)).getAttribute('data-exact');
 export const shownText = (page, name) => page.locator(id(name)).getAttribute('data-text');

@@ -35,6 +35,41 @@ test('more than 40 edits are packed in the address, a reload restores them all, 
   assert.deepEqual(page.errors, []);
 });
 
+test('while a number slides the address is written now and then, and in the end it holds the last', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator(id('cell-X-1-0')).focus();
+  const {written, took} = await page.locator(id('slider')).evaluate(async (input) => {
+    const replace = history.replaceState, start = performance.now();
+    let written = 0;
+    history.replaceState = (...all) => {
+      ++written;
+      replace.apply(history, all);
+    };
+    for (let n = 1; n <= 20; ++n) {
+      input.value = String(20 + n);
+      input.dispatchEvent(new Event('input', {bubbles: true}));
+      await new Promise((done) => { requestAnimationFrame(() => { setTimeout(done); }); });
+    }
+    return {written, took: performance.now() - start};
+  });
+  assert.ok(written <= 2 + took / 200, `${written} times in ${took} ms`);
+  await page.waitForFunction(() => /[?&]e=X\.1\.0:2(&|$)/.test(location.hash));
+  assert.deepEqual(page.errors, []);
+});
+
+test('edits that are not yet in the address are when the page is left', async () => {
+  const page = await open(browser, server, `#/learn/two-heads?v=1&e=${many.join(',')}`);
+  await page.waitForFunction(() => /[?&]z=/.test(location.hash));
+  await page.locator(id('cell-X-0-0')).focus();
+  const left = await page.evaluate(() => {
+    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: '7', bubbles: true, cancelable: true}));
+    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}));
+    window.dispatchEvent(new Event('pagehide'));
+    return location.hash;
+  });
+  assert.match(left, /[?&]e=(?:[^&]*,)?X\.0\.0:7(?:,|&|$)/);
+});
+
 test('a broken z is named, and the rest of the link is understood', async () => {
   const page = await open(browser, server, '#/learn/three-tokens?v=1&z=AAAA&mask=causal');
   assert.match(await page.locator(id('banner-link')).textContent(), /z \(it can’t be unpacked\)/);

@@ -314,11 +314,13 @@ export async function fetchCaseOf(fragment: string): Promise<void> {
 }
 
 let isUnkept = false;  // the state is not yet in the address
+let packing: string | undefined;  // an address that is there as soon as it is packed
 
 // Opens an address, its case first; where several are on their way, the last.
 let heading = 0;
 async function arrive(fragment: string): Promise<void> {
   isUnkept = false;  // what was here is left behind
+  packing = undefined;
   const mine = ++heading;
   if (caseText(caseOf(fragment)) === undefined) {
     pending.value++;
@@ -338,24 +340,47 @@ export function go(fragment: string): void {
 // The state, kept in the address.
 async function keep(fragment: string, isPacked: boolean): Promise<void> {
   const mine = ++turn;
+  packing = isPacked ? fragment : undefined;
   if (!isPacked) return write(fragment);
   const short = await loadPacked().then(({packed}) => packed(fragment)).catch(() => fragment);
-  if (mine === turn) write(short);
+  if (mine !== turn) return;
+  packing = undefined;
+  write(short);
 }
 
 const kMostPlain = 40;  // edits
+
+// Browsers stop taking addresses from a page that writes too many: Chromium above 200 in 30 seconds, as a moving slider would.
+const kBetween = 200;  // ms from one to the next
+let resting: number | undefined;
 
 // Writing an address takes longer than an edit's arithmetic, so it waits until the edit is on the screen.
 export function keepNow(): void {
   if (!isUnkept) return;
   isUnkept = false;
-  if (page.peek() !== 'doctor') void keep(address.peek(), edits.peek().set.length > kMostPlain);
+  if (page.peek() === 'doctor') return;
+  clearTimeout(resting);
+  resting = window.setTimeout(() => {
+    resting = undefined;
+    keepNow();  // what changed meanwhile
+  }, kBetween);
+  void keep(address.peek(), edits.peek().set.length > kMostPlain);
 }
 function keepSoon(): void {
   if (isUnkept) return;
   isUnkept = true;
+  if (resting !== undefined) return;
   if (document.hidden) setTimeout(keepNow);
   else requestAnimationFrame(() => { setTimeout(keepNow); });
+}
+
+// Nothing waits for a page that is left: many edits then stand in the address as they are.
+function keepLeaving(): void {
+  const left = isUnkept ? address.peek() : packing;
+  if (left === undefined || page.peek() === 'doctor') return;
+  isUnkept = false;
+  ++turn;
+  write(left);
 }
 
 export async function start(loaded: Engine, fragment: string): Promise<void> {
@@ -365,7 +390,7 @@ export async function start(loaded: Engine, fragment: string): Promise<void> {
     void [page.value, caseName.value, edits.value, shown.value, unknown.value];
     keepSoon();
   });
-  window.addEventListener('pagehide', keepNow);
+  window.addEventListener('pagehide', keepLeaving);
   window.addEventListener('hashchange', () => {
     if (page.peek() === 'doctor' || location.hash !== address.peek()) void arrive(location.hash);
   });
