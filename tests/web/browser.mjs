@@ -49,16 +49,16 @@ export async function serve({broken, onlyBroken = /\.lzma$/, missing, inHead = '
   return {origin: `http://127.0.0.1:${server.address().port}`, asked, close: () => server.close()};
 }
 
-export async function launch() {
+export async function launch(more = []) {
   const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
   if (!executablePath) throw new Error('no Chromium: apt-get install chromium');
-  return chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu']});
+  return chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu', ...more]});
 }
 
 // What the tests of a file share, gone when they are done: a browser, the built page on a server (`serve`
-// has its options), a folder to write in. A test's pages are closed with it.
-export async function workplace(served = {}) {
-  const [browser, server, folder] = await Promise.all([launch(), serve(served), mkdtemp(join(tmpdir(), 'glasshead-web-'))]);
+// has its options), a folder to write in. A test's pages are closed with it. `flags`: the browser's.
+export async function workplace({flags, ...served} = {}) {
+  const [browser, server, folder] = await Promise.all([launch(flags), serve(served), mkdtemp(join(tmpdir(), 'glasshead-web-'))]);
   afterEach(() => Promise.all(browser.contexts().map((context) => context.close())));
   after(async () => {
     await browser.close();
