@@ -123,7 +123,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(breaches, [])
 
     def test_intrinsics_stay_in_their_room(self):
-        allowed = {ROOT / "src/base/cpu_features.cc", *(ROOT / "src/kernels/isa").glob("*.cc")}
+        allowed = {ROOT / "src/base/cpu_features.cc", *(ROOT / "src/kernels/isa").iterdir()}
         breaches = [str(p.relative_to(ROOT)) for folder in ("src", "include", "apps")
                     for p in sources(folder) if p not in allowed and INTRINSICS.search(p.read_text())]
         self.assertEqual(breaches, [])
@@ -146,7 +146,7 @@ class Layers(unittest.TestCase):
                 if quote == "<" and name not in KERNEL_STD and not INTRINSICS.search(name):
                     breaches.append(f"{path.relative_to(ROOT)} includes <{name}>")
                 if quote == '"' and name not in tables \
-                        and not re.fullmatch(r"kernels/\w+\.inl\.h", name):
+                        and not re.fullmatch(r"kernels/(isa/)?\w+\.inl\.h", name):
                     breaches.append(f"{path.relative_to(ROOT)} includes {name}")
         for name in sorted(tables):
             for quote, included in includes(ROOT / "src" / name):
@@ -156,7 +156,7 @@ class Layers(unittest.TestCase):
 
     def test_every_instruction_set_is_on_the_list(self):
         listed = set(re.findall(r"glasshead_add_isa\((\w+) ", (ROOT / "cmake/isa.cmake").read_text()))
-        self.assertEqual({p.stem for p in sources("src/kernels/isa")}, listed)
+        self.assertEqual({p.stem for p in (ROOT / "src/kernels/isa").glob("*.cc")}, listed)
 
     def test_no_standard_header_that_breaks_a_promise(self):
         breaches = []
