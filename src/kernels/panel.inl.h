@@ -59,6 +59,14 @@ template <int N, int I = 0, class F>
   }
 }
 
+// f(sums[r][c], r, c) for every one.
+template <class V, int R, int C, class F>
+[[gnu::always_inline]] inline void each_of(V (&sums)[R][C], const F& f) {
+  repeat<R>([&](int r) __attribute__((always_inline)) {
+    repeat<C>([&](int c) __attribute__((always_inline)) { f(sums[r][c], r, c); });
+  });
+}
+
 // acc[r][c] = fma(a[r * row_stride + n * step], b[n * lanes + c * W], acc[r][c]) for n ascending:
 // both products of attention, with C vectors of queries in the lanes.
 template <class P, int R, int C, Walk kWalk>
@@ -79,12 +87,9 @@ struct Strip {
     repeat<kPointers>([&](int r) __attribute__((always_inline)) { rows[r] = a + r * row_stride; });
   }
 
-  // f(acc[r][c], r, c) for every sum.
   template <class F>
   [[gnu::always_inline]] inline void each(const F& f) {
-    repeat<R>([&](int r) __attribute__((always_inline)) {
-      repeat<C>([&](int c) __attribute__((always_inline)) { f(acc[r][c], r, c); });
-    });
+    each_of(acc, f);
   }
 
   // The n-th elements from here, for the first U vectors.
@@ -169,13 +174,53 @@ template <class V, int C>
 
 // --- scores ---
 
-template <class P, int C, Walk kWalk>
-void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args, index_t begin,
-               index_t end) noexcept {
+// What becomes of the products of a strip of keys from key j on: softcap, bias, mask; stored, and
+// the maximum taken.
+template <class P, int R, int C>
+[[gnu::always_inline]] inline void end_scores(const glasshead::ScoreArgs<typename P::V::T>& args,
+                                              index_t j, typename P::V (&sums)[R][C],
+                                              typename P::V (&max)[C]) {
   using V = typename P::V;
   using T = typename V::T;
   constexpr index_t kLanes = P::kVectors * V::W;
   constexpr std::uint32_t kEvery = std::uint32_t{0xFFFFFFFF} >> (32 - C * V::W);
+  T* to = args.scores + j * kLanes;
+  std::uint32_t common = kEvery;
+  if (args.allowed != nullptr)
+    for (int r = 0; r < R; ++r) common &= args.allowed[j + r];
+  const auto store = [&](const V& s, int r, int c) __attribute__((always_inline)) {
+    V::store(to + r * kLanes + c * V::W, s);
+  };
+  if (args.softcap > 0) {  // long enough to be a loop, and so by way of memory
+    const V cap = V::set1(args.softcap);
+    each_of(sums, store);
+    for (int r = 0; r < R; ++r) {
+      for (T* at = to + r * kLanes; at < to + r * kLanes + C * V::W; at += V::W)
+        V::store(at, V::mul(cap, tanh_of(V::div(V::load(at), cap))));
+    }
+    each_of(sums, [&](V& s, int r, int c)
+                      __attribute__((always_inline)) { s = V::load(to + r * kLanes + c * V::W); });
+  }
+  if (args.bias != nullptr) {
+    const T* const bias = args.bias + j * kLanes;
+    each_of(sums, [&](V& s, int r, int c) __attribute__((always_inline)) {
+      s = V::add(s, V::load(bias + r * kLanes + c * V::W));
+    });
+  }
+  if (common != kEvery)
+    each_of(sums, [&](V& s, int r, int c) __attribute__((always_inline)) {
+      s = V::hide(s, args.allowed[j + r] >> (c * V::W));
+    });
+  each_of(sums, [&](const V& s, int r, int c) __attribute__((always_inline)) {
+    store(s, r, c);
+    max[c] = V::max(s, max[c]);
+  });
+}
+
+template <class P, int C, Walk kWalk>
+void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args, index_t begin,
+               index_t end) noexcept {
+  using V = typename P::V;
   V max[C];
   load_all(args.max, max);
   const auto add_strip = [&]<int R>(index_t j) {
@@ -183,37 +228,7 @@ void scores_of(const glasshead::ScoreArgs<typename P::V::T>& args, index_t begin
                                 args.q);
     strip.each([](V& s, int, int) __attribute__((always_inline)) { s = V::set1(0); });
     strip.run(args.d_k);
-    T* to = args.scores + j * kLanes;
-    std::uint32_t common = kEvery;
-    if (args.allowed != nullptr)
-      for (int r = 0; r < R; ++r) common &= args.allowed[j + r];
-    const auto store = [&](const V& s, int r, int c) __attribute__((always_inline)) {
-      V::store(to + r * kLanes + c * V::W, s);
-    };
-    if (args.softcap > 0) {  // long enough to be a loop, and so by way of memory
-      const V cap = V::set1(args.softcap);
-      strip.each(store);
-      for (int r = 0; r < R; ++r) {
-        for (T* at = to + r * kLanes; at < to + r * kLanes + C * V::W; at += V::W)
-          V::store(at, V::mul(cap, tanh_of(V::div(V::load(at), cap))));
-      }
-      strip.each([&](V& s, int r, int c)
-                     __attribute__((always_inline)) { s = V::load(to + r * kLanes + c * V::W); });
-    }
-    if (args.bias != nullptr) {
-      const T* const bias = args.bias + j * kLanes;
-      strip.each([&](V& s, int r, int c) __attribute__((always_inline)) {
-        s = V::add(s, V::load(bias + r * kLanes + c * V::W));
-      });
-    }
-    if (common != kEvery)
-      strip.each([&](V& s, int r, int c) __attribute__((always_inline)) {
-        s = V::hide(s, args.allowed[j + r] >> (c * V::W));
-      });
-    strip.each([&](const V& s, int r, int c) __attribute__((always_inline)) {
-      store(s, r, c);
-      max[c] = V::max(s, max[c]);
-    });
+    end_scores<P>(args, j, strip.acc, max);
   };
   for_strips<P::template kStrip<C>>(end, add_strip, begin);
   repeat<C>([&](int c) __attribute__((always_inline)) { V::store(args.max + c * V::W, max[c]); });
