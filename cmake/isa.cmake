@@ -22,6 +22,7 @@ function(glasshead_kernel_sets)
       set(tune -mtune=znver3)
     endif()
     glasshead_add_isa(avx512 "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl")
+    glasshead_add_isa(avx512_bf16 "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mavx512bf16")  # rounds: never the first
     glasshead_add_isa(avx2 "-mavx2;-mfma;-mf16c;${tune}")
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     glasshead_add_isa(neon "")

@@ -23,6 +23,27 @@ using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
+// a * b + c as VDPBF16PS makes it of floats: the factors rounded to bf16, one rounding of the sum,
+// and subnormal numbers, factors, sums and results alike, are 0.
+float flushed(float x) { return std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x; }
+float rounded(float x) {
+  if (x != x) return x;
+  const auto bits = std::bit_cast<std::uint32_t>(flushed(x));
+  return std::bit_cast<float>((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000);
+}
+float fused_in_bf16(float a, float b, float c) {
+  return flushed(fused(rounded(a), rounded(b), flushed(c)));
+}
+
+// A product of attention into its sum, as the row has it.
+template <class T>
+T product(const RowInputs<T>& row, T a, T b, T c) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (row.in_bf16) return fused_in_bf16(a, b, c);
+  }
+  return fused(a, b, c);
+}
+
 // --- exp and tanh ---
 
 // x = n ln 2 + r; `power` is 2^(n + 64).
@@ -83,7 +104,8 @@ template <class T>
 T score(const RowInputs<T>& row, const std::vector<T>& qs, index_t key) {
   T s = 0;
   for (index_t e = 0; e < row.k.shape[1]; ++e)
-    s = fused(row.k(key, e), qs[static_cast<std::size_t>(e)], s);
+    s = product(row, row.k(key, e), qs[static_cast<std::size_t>(e)], s);
+  if (row.in_bf16 && row.k.shape[1] % 2 != 0) s = product(row, T(0), T(0), s);  // whole pairs
   if (row.softcap > 0) s = row.softcap * row_tanh(s / row.softcap);
   if (row.bias.data != nullptr) s = s + row.bias(key);
   return s;
@@ -125,7 +147,7 @@ void add_block(const RowInputs<T>& row, const std::vector<T>& qs, index_t begin,
     a = a * alpha;
     for (index_t key = begin; key < end; ++key) {
       if (is_visible(row, key))
-        a = fused(row.v(key, e), p[static_cast<std::size_t>(key - begin)], a);
+        a = product(row, row.v(key, e), p[static_cast<std::size_t>(key - begin)], a);
     }
   }
 }

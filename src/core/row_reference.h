@@ -33,6 +33,7 @@ struct RowInputs {
   std::optional<T> sink{};                // a score without a value, in the sum only
   View<const std::uint8_t, 1> kept{};     // [kv_len] 1 or 0, or off: no dropout
   double dropout_p = 0;                   // with kept: what is kept is scaled by 1 / (1 - p)
+  bool in_bf16 = false;                   // as the kernel set avx512_bf16 does it; T is float
 };
 
 // NaN is always the one quiet NaN (0x7fc00000, 0x7ff8000000000000), zero in `out` always +0.

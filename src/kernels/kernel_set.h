@@ -12,8 +12,9 @@
 // aligned to a vector. Work is done for the first `vectors` vectors of W lanes, which must cover
 // the rows in use; what the other lanes hold is neither read into a result nor promised. Every lane
 // computes exactly what core/row_reference computes for its row, so that all sets give the same
-// bits (docs/same-bits.md). Kernels never allocate, never fail, know no thread, mask or model, and
-// need the default floating-point environment.
+// bits (docs/same-bits.md); one that rounds to bf16 what that computes with in_bf16. Kernels never
+// allocate, never fail, know no thread, mask or model, and need the default floating-point
+// environment.
 #pragma once
 
 #include <cstddef>
@@ -164,7 +165,7 @@ struct Kernels {
 };
 
 struct KernelSet {
-  const char* name;             // "scalar", "avx2", "avx512", "neon"
+  const char* name;             // "scalar", "avx2", "avx512", "neon", "avx512_bf16"
   const char* fallback;         // the set that fills null entries; null: there are none
   const char* const* features;  // what the processor must have (names of glasshead/cpu.h); ends
                                 // with null
@@ -172,6 +173,8 @@ struct KernelSet {
   Kernels<double> f64;
   LinearKernels linear = {};  // of a model's layers, in f32
   LayerKernels layers = {};
+  bool rounds = false;  // attend's factors, in f32, to bf16: other bits than every other set's, so
+                        // it is never chosen on its own
 };
 
 }  // namespace glasshead

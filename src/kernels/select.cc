@@ -52,20 +52,32 @@ void fill_all(Kernels<T>& kernels, const Kernels<T>& other) {
   fill(kernels.multiply_adds, other.multiply_adds);
 }
 
-}  // namespace
-
-const std::vector<const KernelSet*>& kernel_set_list() {
-  static const std::vector<const KernelSet*> list{
+std::vector<const KernelSet*> sets_of_build(bool rounds) {
+  std::vector<const KernelSet*> list{
 #define GLASSHEAD_KERNEL_SET(name) &kernel_set_##name,
 #include "kernels/kernel_sets.inc"
 #undef GLASSHEAD_KERNEL_SET
   };
+  std::erase_if(list, [&](const KernelSet* set) { return set->rounds != rounds; });
+  return list;
+}
+
+}  // namespace
+
+const std::vector<const KernelSet*>& kernel_set_list() {
+  static const std::vector<const KernelSet*> list = sets_of_build(false);
+  return list;
+}
+
+const std::vector<const KernelSet*>& rounding_set_list() {
+  static const std::vector<const KernelSet*> list = sets_of_build(true);
   return list;
 }
 
 const KernelSet* find_kernel_set(std::string_view name) {
-  for (const KernelSet* set : kernel_set_list())
-    if (set->name == name) return set;
+  for (const auto* list : {&kernel_set_list(), &rounding_set_list()})
+    for (const KernelSet* set : *list)
+      if (set->name == name) return set;
   return nullptr;
 }
 

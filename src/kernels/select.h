@@ -12,10 +12,14 @@
 
 namespace glasshead {
 
-// Every set of this build, best first, "scalar" last.
+// Every set of this build that gives the same bits, best first, "scalar" last.
 const std::vector<const KernelSet*>& kernel_set_list();
 
-const KernelSet* find_kernel_set(std::string_view name);  // null: there is none of that name
+// Those that round: for whoever asks for them by name.
+const std::vector<const KernelSet*>& rounding_set_list();
+
+// Of either list; null: there is none of that name.
+const KernelSet* find_kernel_set(std::string_view name);
 
 // The features the processor lacks for it, in the set's order; empty: it can run.
 std::vector<std::string> missing_features(const KernelSet& set);

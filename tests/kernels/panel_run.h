@@ -153,11 +153,7 @@ class PanelRun {
     return true;
   }
   bool is_finite(index_t key) {
-    for (index_t e = 0; e < rows_.d_v; ++e) {
-      const T x = rows_.v[static_cast<std::size_t>(key * rows_.d_v + e)];
-      if (!(x - x == 0)) return false;
-    }
-    return true;
+    return kernels_.are_finite({rows_.v.data() + key * rows_.d_v, rows_.d_v, 1}, 1, rows_.d_v);
   }
 
   std::unique_ptr<State> chunk(index_t begin, index_t end) {
@@ -288,10 +284,10 @@ Result<T> run_rows(const Kernels<T>& kernels, const Rows<T>& rows, std::uint64_t
 }
 
 template <class T>
-Result<T> reference_result(const Rows<T>& rows) {
+Result<T> reference_result(const Rows<T>& rows, bool in_bf16 = false) {
   Result<T> result;
   for (index_t i = 0; i < rows.rows; ++i) {
-    const RowReference<T> row = reference_of(rows, i);
+    const RowReference<T> row = reference_of(rows, i, in_bf16);
     result.out.insert(result.out.end(), row.out.begin(), row.out.end());
     result.max.push_back(row.max);
     result.sum.push_back(row.sum);

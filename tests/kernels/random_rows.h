@@ -176,7 +176,7 @@ Rows<T> random_rows(std::uint64_t seed, const Sizes& sizes) {
 }
 
 template <class T>
-RowReference<T> reference_of(const Rows<T>& rows, index_t i) {
+RowReference<T> reference_of(const Rows<T>& rows, index_t i, bool in_bf16 = false) {
   const auto from = static_cast<std::size_t>(i * rows.kv_len);
   RowInputs<T> row;
   row.q = {rows.q.data() + i * rows.d_k, {rows.d_k}};
@@ -188,6 +188,7 @@ RowReference<T> reference_of(const Rows<T>& rows, index_t i) {
   row.allowed = {rows.allowed.data() + from, {rows.kv_len}};
   if (rows.has_dropout) row.kept = {rows.kept.data() + from, {rows.kv_len}};
   row.dropout_p = rows.dropout_p;
+  row.in_bf16 = in_bf16;
   return row_reference(row);
 }
 

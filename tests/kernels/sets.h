@@ -9,8 +9,9 @@
 namespace glasshead {
 
 #ifdef GLASSHEAD_EMULATED_AVX512
-// avx512.cc, compiled against an emulation of its intrinsics (emulated/immintrin.h).
-extern const KernelSet kernel_set_avx512_emulated;
+// avx512.cc and avx512_bf16.cc, compiled against an emulation of their intrinsics
+// (emulated/immintrin.h).
+extern const KernelSet kernel_set_avx512_emulated, kernel_set_avx512_bf16_emulated;
 #endif
 
 namespace test {
@@ -24,6 +25,27 @@ inline std::vector<KernelSet> runnable_sets() {
 #ifdef GLASSHEAD_EMULATED_AVX512
   sets.push_back(kernel_set_avx512_emulated);
   sets.back().name = "avx512, emulated";
+#endif
+  return sets;
+}
+
+// Those that round attend's factors to bf16, the emulated one last.
+inline std::vector<KernelSet> rounding_sets() {
+  std::vector<KernelSet> sets;
+  for (const KernelSet* set : rounding_set_list()) {
+    if (missing_features(*set).empty()) sets.push_back(filled(*set));
+  }
+#ifdef GLASSHEAD_EMULATED_AVX512
+  KernelSet set = kernel_set_avx512_emulated;
+  const Kernels<float>& own = kernel_set_avx512_bf16_emulated.f32;
+  set.name = "avx512_bf16, emulated";
+  set.rounds = true;
+  set.f32.pack = own.pack;
+  set.f32.scores = own.scores;
+  set.f32.accumulate = own.accumulate;
+  set.f32.are_finite = own.are_finite;
+  set.f32.multiply_adds = own.multiply_adds;
+  sets.push_back(set);
 #endif
   return sets;
 }

@@ -1,6 +1,5 @@
-// The AVX-512 intrinsics of src/kernels/isa/avx512.cc without AVX-512: SIMDe's portable ones, with
-// the few that its version 0.7.4 lacks, and multiply-adds that are rounded once (SIMDe's are
-// rounded twice).
+// The AVX-512 intrinsics of src/kernels/isa without AVX-512: SIMDe's portable ones, with the few that
+// its version 0.7.4 lacks, and multiply-adds that are rounded once (SIMDe's are rounded twice).
 #pragma once
 
 #define SIMDE_NO_NATIVE
@@ -95,4 +94,38 @@ static inline simde__m512 _mm512_cvtph_ps(simde__m256i a) {
     wide.f32[n] = x.u16[n] >> 15 != 0 ? -size : size;
   }
   return simde__m512_from_private(wide);
+}
+
+// What AVX512_BF16 does, as its manual says (src/kernels/isa/avx512_bf16.cc).
+using __m512bh = simde__m512i;
+static inline float no_subnormal(float x) {
+  return __builtin_fabsf(x) < 0x1p-126F ? __builtin_copysignf(0, x) : x;
+}
+static inline float from_bf16(unsigned half) {
+  return no_subnormal(__builtin_bit_cast(float, half << 16));
+}
+static inline unsigned short to_bf16(float x) {
+  const auto bits = __builtin_bit_cast(unsigned, no_subnormal(x));
+  const unsigned rounded = x == x ? bits + 0x7FFF + (bits >> 16 & 1) : bits | 0x400000;
+  return static_cast<unsigned short>(rounded >> 16);
+}
+static inline __m512bh _mm512_cvtne2ps_pbh(simde__m512 upper, simde__m512 lower) {
+  simde__m512_private high = simde__m512_to_private(upper), low = simde__m512_to_private(lower);
+  simde__m512i_private halves;
+  for (int n = 0; n < 16; ++n) {
+    halves.u16[n] = to_bf16(low.f32[n]);
+    halves.u16[16 + n] = to_bf16(high.f32[n]);
+  }
+  return simde__m512i_from_private(halves);
+}
+#undef _mm512_dpbf16_ps
+static inline simde__m512 _mm512_dpbf16_ps(simde__m512 sums, __m512bh a, __m512bh b) {
+  simde__m512i_private x = simde__m512i_to_private(a), y = simde__m512i_to_private(b);
+  simde__m512_private s = simde__m512_to_private(sums);
+  for (int n = 0; n < 16; ++n)
+    for (int half = 1; half >= 0; --half) {
+      const float p = from_bf16(x.u16[2 * n + half]), q = from_bf16(y.u16[2 * n + half]);
+      s.f32[n] = no_subnormal(__builtin_fmaf(p, q, no_subnormal(s.f32[n])));
+    }
+  return simde__m512_from_private(s);
 }
