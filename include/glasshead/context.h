@@ -5,8 +5,12 @@
 //   Context two({.isa = "avx2", .threads = 2});
 //   attend(q, k, v, out, options, {}, two);           // the same bits
 //
-// Neither choice changes a bit of a result (docs/same-bits.md). A variable of the environment that
-// is set to nothing counts as not set.
+// Neither choice changes a bit of a result (docs/same-bits.md), but for the kernel sets that round,
+// which nobody gets without naming them:
+//
+//   Context fast({.isa = "avx512_bf16"});             // rounding_kernel_sets()
+//
+// A variable of the environment that is set to nothing counts as not set.
 #pragma once
 
 #include <functional>
@@ -23,9 +27,9 @@ namespace glasshead {
 using ParallelFor = std::function<void(index_t count, const std::function<void(index_t)>& task)>;
 
 struct ContextOptions {
-  // The kernel set, by name: "scalar", "avx2", "avx512", "neon". Empty: GLASSHEAD_ISA if it is set,
-  // else the first of kernel_sets() that the processor has. An unknown name, or one that the
-  // processor lacks, is an OptionError that lists what would do.
+  // The kernel set, by name: "scalar", "avx2", "avx512", "neon", or one of rounding_kernel_sets().
+  // Empty: GLASSHEAD_ISA if it is set, else the first of kernel_sets() that the processor has. An
+  // unknown name, or one that the processor lacks, is an OptionError that lists what would do.
   std::string isa;
   // Threads that compute, the caller's included, 1 to 1,024. 0: GLASSHEAD_THREADS if it is set,
   // else the cores that this process may use.
@@ -40,8 +44,29 @@ struct KernelSetInfo {
   bool is_supported;  // this processor has what it needs
   std::string lacks;  // the features that are missing: "avx512f avx512bw"; empty if supported
 };
-// Every set this library was built with, best first; the last, "scalar", is always supported.
+// Every set this library was built with, best first; the last, "scalar", is always supported. All
+// give the same bits.
 std::vector<KernelSetInfo> kernel_sets();
+
+// The sets that round where those do not, for speed on processors that have it, and so give other
+// bits: never chosen on their own. "avx512_bf16" (VDPBF16PS of AVX512_BF16), for f32, bf16, f16 and
+// int8 input:
+//
+//     qs = bf16(q * scale)        s = sum_d bf16(k[d]) * qs[d]
+//     p = exp(s - max)          out = sum_j bf16(v[j]) * bf16(p[j]) / sum_j p[j]
+//
+// bf16(x) is the nearest, ties to even, and infinite from 0x1.FFp127 on. Sums are f32: each product
+// is added by a multiply-add rounded once, in the order of every other set; subnormal factors and
+// sums are 0. With u = 2^-8, D the largest 2 u sum_d |qs[d] k[d]| over the keys a row sees and w
+// its weights, an element of out errs by at most
+//
+//     (exp(2 D) (1 + u)^2 - 1) sum_j w[j] |v[j]|
+//
+// and what f32 rounds. Bits depend on neither threads nor batch, chunk or cache, and are the same
+// on every processor whose VDPBF16PS does what its manual says (docs/same-bits.md). A single query
+// takes a whole panel, so decoding is slow. attend_backward refuses the set; f64 input, and what a
+// model computes beside attention, are as ever.
+std::vector<KernelSetInfo> rounding_kernel_sets();
 
 class Context {
  public:

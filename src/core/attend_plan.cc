@@ -18,6 +18,7 @@ Size bytes(index_t elements) {
 }
 
 std::string why_form(index_t rows, index_t rows_below, Form form) {
+  if (rows_below == 0) return "this kernel set has no other form, so that rows keep their bits";
   const std::string count =
       std::to_string(rows) + (rows == 1 ? " query row" : " query rows") + " per key/value head";
   if (form == Form::rows)

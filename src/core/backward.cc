@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/context_impl.h"
 #include "core/fused.h"
 #include "core/rows.h"
 
@@ -53,6 +54,15 @@ std::array<index_t, 4> shape_of_term(const Bias::Term& term) {
     for (std::size_t n = 0; n < rank; ++n) shape[4 - rank + n] = dense->values.shape[n];
   }
   return shape;
+}
+
+// A set that rounds has the kernels of attend alone, and queries in a layout of its own.
+void check_set(const Context& context, DType type, Findings& findings) {
+  const KernelSet& set = context.impl().kernels;
+  if (!set.rounds || compute_type(type) != DType::f32) return;
+  findings.option("context", fmt::format("the kernel set \"{}\" has no gradients; a Context of "
+                                         "another set has, \"{}\" say",
+                                         set.name, set.fallback));
 }
 
 void check_d_bias(const std::vector<MutableTensor<4>>& d_bias, const AttentionOptions& options,
@@ -120,6 +130,7 @@ void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const
                      const Context& context) {
   Findings findings;
   check_backward({&d_out, &q, &k, &v}, gradients, options, findings);
+  check_set(context, q.dtype, findings);
   check_floating("out", out.dtype, findings);
   check_readable<4>("out", out, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]},
                     "[batch, heads, q_len, d_v]", findings);
@@ -160,6 +171,7 @@ void attend_backward(const ConstTensor<4>& d_out, const ConstTensor<4>& q, const
   Findings findings;
   const BackwardInputs inputs{&d_out, &q, &k, &v};
   check_backward(inputs, gradients, options, findings);
+  check_set(context, q.dtype, findings);
   refuse("attend_backward", findings);
   const EmptyRows empty = q.dtype == DType::f64
                               ? attend_and_back<double>(inputs, gradients, options, context)

@@ -74,6 +74,15 @@ Choice choose_isa(const std::string& asked, std::vector<Problem>& problems) {
   return choice;
 }
 
+std::vector<KernelSetInfo> infos(const std::vector<const KernelSet*>& list) {
+  std::vector<KernelSetInfo> sets;
+  for (const KernelSet* set : list) {
+    const std::vector<std::string> missing = missing_features(*set);
+    sets.push_back({set->name, missing.empty(), joined(missing, " ")});
+  }
+  return sets;
+}
+
 // Decimal digits alone; 0 for anything else.
 int whole_number(const std::string& text) {
   if (text.empty() || text.size() > std::strlen("1024")) return 0;
@@ -103,14 +112,8 @@ int choose_threads(int asked, std::vector<Problem>& problems) {
 
 }  // namespace
 
-std::vector<KernelSetInfo> kernel_sets() {
-  std::vector<KernelSetInfo> sets;
-  for (const KernelSet* set : kernel_set_list()) {
-    const std::vector<std::string> missing = missing_features(*set);
-    sets.push_back({set->name, missing.empty(), joined(missing, " ")});
-  }
-  return sets;
-}
+std::vector<KernelSetInfo> kernel_sets() { return infos(kernel_set_list()); }
+std::vector<KernelSetInfo> rounding_kernel_sets() { return infos(rounding_set_list()); }
 
 Context::Context(const ContextOptions& options) {
   std::vector<Problem> problems;

@@ -53,7 +53,7 @@ std::vector<T> narrowed(const Block& block) {
 template <class T>
 RowReference<T> literal_row(const Attention& call, const MaskPlan& mask, const BiasPlan& bias,
                             const std::array<std::vector<T>, 3>& qkv,
-                            const std::array<index_t, 3>& at) {
+                            const std::array<index_t, 3>& at, bool in_bf16) {
   const auto [b, h, i] = at;
   const AttentionOptions& options = call.options;
   const index_t kv_len = call.k.shape[2], d_k = call.k.shape[3], d_v = call.v.shape[3];
@@ -81,12 +81,13 @@ RowReference<T> literal_row(const Attention& call, const MaskPlan& mask, const B
   if (!options.sinks.empty()) row.sink = static_cast<T>(options.sinks[static_cast<std::size_t>(h)]);
   if (options.dropout.p > 0) row.kept = {kept.data(), {kv_len}};
   row.dropout_p = options.dropout.p;
+  row.in_bf16 = in_bf16;
   return row_reference(row);
 }
 
 // Every row of the call by the literal function.
 template <class T>
-Written literal(const Attention& call, DType type) {
+Written literal(const Attention& call, DType type, bool in_bf16 = false) {
   const auto& s = call.q.shape;
   const PairShape pairs{s[0], s[1], s[2], call.k.shape[2]};
   const MaskPlan mask(call.options, pairs);
@@ -99,7 +100,7 @@ Written literal(const Attention& call, DType type) {
   for (index_t b = 0; b < s[0]; ++b)
     for (index_t h = 0; h < s[1]; ++h)
       for (index_t i = 0; i < s[2]; ++i) {
-        const RowReference<T> row = literal_row<T>(call, mask, bias, qkv, {b, h, i});
+        const RowReference<T> row = literal_row<T>(call, mask, bias, qkv, {b, h, i}, in_bf16);
         for (index_t d = 0; d < call.v.shape[3]; ++d)
           result.out(b, h, i, d) = static_cast<double>(row.out[static_cast<std::size_t>(d)]);
         result.max(b, h, i, 0) = static_cast<double>(row.max + T(0));  // attend writes no -0
@@ -125,17 +126,21 @@ void expect_same(const Written& found, const Written& expected, const std::strin
   same(found.lse, expected.lse, "lse");
 }
 
-// Every set, each with one thread and with several.
+// Every set, each with one thread and with several; in f64 those that round do not.
 void expect_literal(const Attention& call, DType type, CallDraw& draw) {
-  const Written expected =
-      type == DType::f64 ? literal<double>(call, type) : literal<float>(call, type);
-  for (const KernelSetInfo& set : kernel_sets()) {
-    if (!set.is_supported) continue;
-    const int several[] = {2, 3, 8};
-    for (const int threads : {1, several[draw.below(3)]})
-      expect_same(written(call, type, context_of(set.name, threads)), expected,
-                  std::string(set.name) + " on " + std::to_string(threads));
-  }
+  const bool is_f64 = type == DType::f64;
+  const auto expect = [&](const std::vector<KernelSetInfo>& sets, const Written& expected) {
+    for (const KernelSetInfo& set : sets) {
+      if (!set.is_supported) continue;
+      const int several[] = {2, 3, 8};
+      for (const int threads : {1, several[draw.below(3)]})
+        expect_same(written(call, type, context_of(set.name, threads)), expected,
+                    std::string(set.name) + " on " + std::to_string(threads));
+    }
+  };
+  expect(kernel_sets(), is_f64 ? literal<double>(call, type) : literal<float>(call, type));
+  expect(rounding_kernel_sets(),
+         is_f64 ? literal<double>(call, type) : literal<float>(call, type, true));
 }
 
 Kind any_kind(CallDraw& draw) {
