@@ -71,6 +71,16 @@ std::vector<BenchRow> rows_of(const BenchArgs& args) {
   return rows;
 }
 
+// Its own rows measure a set that rounds, against its own peak and within its own error.
+void check_isa(const std::string& isa) {
+  for (const KernelSetInfo& set : rounding_kernel_sets())
+    if (set.name == isa)
+      throw OptionError("bench", {{"--isa", isa +
+                                                " rounds, and is measured by rows of its own: "
+                                                "glasshead bench --rows " +
+                                                isa}});
+}
+
 BenchMachine machine_of(const Context& context, const Context& widest) {
   const Cpu found = cpu();
   return {found.model.empty() ? found.architecture : found.model,
@@ -177,6 +187,7 @@ int run(const BenchArgs& args) {
     write_result("", names);
     return 0;
   }
+  check_isa(args.isa);
   const std::vector<int> threads = threads_of(args);
   const std::vector<int> cores = cores_of_this_process();
   const Context widest({.isa = widest_set(), .threads = 1, .parallel_for = {}});
@@ -196,7 +207,12 @@ int run(const BenchArgs& args) {
     for (const BenchRow& row : rows) {
       if (row.group != group) show(table_head(row.group));
       group = row.group;
-      report.results.push_back(measure_row(row, context, widest, team, cores, args.is_quick));
+      if (row.isa.empty()) {
+        report.results.push_back(measure_row(row, context, widest, team, cores, args.is_quick));
+      } else {
+        const Context own({.isa = row.isa, .threads = count, .parallel_for = {}});
+        report.results.push_back(measure_row(row, own, own, team, cores, args.is_quick));
+      }
       is_right = is_right && report.results.back().is_right;
       show(table_line(report.results.back()));
     }

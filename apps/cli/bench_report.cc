@@ -54,6 +54,7 @@ nlohmann::ordered_json to_json(const BenchResult& result) {
                               {"bytes", row.bytes()},      {"error_rms", result.error},
                               {"right", result.is_right}};
   if (row.kind == BenchKind::decode_cache) json["cache"] = name(row.cache);
+  if (!row.isa.empty()) json["isa"] = row.isa;
   if (!result.is_right) return json;
   json["seconds"] = result.times.seconds;
   json["of_peak"] = result.times.of_peak;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "glasshead/context.h"
+
 namespace glasshead::cli {
 namespace {
 
@@ -54,6 +56,21 @@ BenchRow backward(index_t n, index_t heads) {
   row.heads = row.kv_heads = heads;
   row.name = "backward-" + row.name;
   return row;
+}
+
+// "avx512_bf16-causal-n2048-d64": in the set that rounds.
+std::vector<BenchRow> rounding(const std::vector<BenchRow>& rows) {
+  std::vector<BenchRow> made;
+  for (const KernelSetInfo& set : rounding_kernel_sets()) {
+    if (!set.is_supported) continue;
+    for (BenchRow row : rows) {
+      row.group = "rounding to bf16, of that instruction's peak";
+      row.isa = set.name;
+      row.name = row.isa + "-" + row.name;
+      made.push_back(row);
+    }
+  }
+  return made;
 }
 
 std::vector<BenchRow> quick_rows() {
@@ -138,6 +155,10 @@ std::vector<BenchRow> bench_rows(bool is_quick) {
   }
   rows.push_back(backward(2048, 12));
   rows.push_back(backward(512, 12));
+  std::vector<BenchRow> rounded{grouped};
+  for (const BenchMask mask : {BenchMask::none, BenchMask::causal})
+    for (const index_t n : {2048, 512}) rounded.push_back(prefill("", mask, n, 64));
+  for (BenchRow& row : rounding(rounded)) rows.push_back(std::move(row));
   return rows;
 }
 

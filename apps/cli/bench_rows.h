@@ -34,13 +34,14 @@ struct BenchRow {
   KvType cache = KvType::f32;
   bool has_bias = false;    // dense [1, 1, q_len, kv_len], shared by the heads
   bool is_strided = false;  // q, k, v [batch, length, heads, d] in memory
+  std::string isa;          // a kernel set that rounds, whose own peak is the measure; empty: --isa
 
   double pairs() const;  // that masks leave, over all heads; of `half` those of visited tiles
   double flops() const;  // two products, five in backward
   double bytes() const;  // of keys and values, each once
 };
 
-// All rows; `quick`: a few small ones.
+// All rows, those of sets that round where the processor has them; `quick`: a few small ones.
 std::vector<BenchRow> bench_rows(bool is_quick);
 
 }  // namespace glasshead::cli

@@ -34,19 +34,24 @@ std::vector<std::string> words(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
+nlohmann::ordered_json to_json(const std::vector<KernelSetInfo>& sets) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const KernelSetInfo& set : sets)
+    json.push_back(
+        {{"name", set.name}, {"supported", set.is_supported}, {"lacks", words(set.lacks)}});
+  return json;
+}
+
 std::string json_text(const Cpu& found, const Context& context) {
   nlohmann::ordered_json features = nlohmann::ordered_json::array();
   for (const CpuFeature& feature : found.features)
     features.push_back({{"name", feature.name}, {"supported", feature.is_supported}});
-  nlohmann::ordered_json sets = nlohmann::ordered_json::array();
-  for (const KernelSetInfo& set : kernel_sets())
-    sets.push_back(
-        {{"name", set.name}, {"supported", set.is_supported}, {"lacks", words(set.lacks)}});
   const nlohmann::ordered_json json{{"architecture", found.architecture},
                                     {"model", found.model},
                                     {"cores", found.cores},
                                     {"features", features},
-                                    {"kernel_sets", sets},
+                                    {"kernel_sets", to_json(kernel_sets())},
+                                    {"rounding_kernel_sets", to_json(rounding_kernel_sets())},
                                     {"isa", context.isa()},
                                     {"why_isa", context.why_isa()},
                                     {"threads", context.threads()}};
@@ -67,21 +72,28 @@ std::string state_of(const KernelSetInfo& set, const Context& context) {
   return "can run";
 }
 
-// Every set gives the same bits, so the choice is one of speed alone.
-std::string plain_text(const Cpu& found, const Context& context) {
-  std::string text = "processor      " + (found.model.empty() ? "unknown" : found.model) + " (" +
-                     found.architecture + ")\n" + "cores          " + std::to_string(found.cores) +
-                     " that this process may use\n" + "threads        " +
-                     std::to_string(context.threads()) + "\n" + "has            " +
-                     names(found, true) + "\n" + "has not        " + names(found, false) + "\n";
-  const char* label = "kernel sets    ";
-  for (const KernelSetInfo& set : kernel_sets()) {
+std::string lines_of(const char* label, const std::vector<KernelSetInfo>& sets,
+                     const Context& context) {
+  std::string text;
+  for (const KernelSetInfo& set : sets) {
     std::string name = set.name;
-    name.resize(std::max<std::size_t>(name.size(), 8), ' ');
-    text += label + name + " " + state_of(set, context) + "\n";
-    label = "               ";
+    name.resize(std::max<std::size_t>(name.size(), 11), ' ');
+    text += (text.empty() ? label : "               ") + name + " " + state_of(set, context) + "\n";
   }
-  return text + "The same bits come out of every kernel set, on any number of threads.\n";
+  return text;
+}
+
+std::string plain_text(const Cpu& found, const Context& context) {
+  const std::string text =
+      "processor      " + (found.model.empty() ? "unknown" : found.model) + " (" +
+      found.architecture + ")\n" + "cores          " + std::to_string(found.cores) +
+      " that this process may use\n" + "threads        " + std::to_string(context.threads()) +
+      "\n" + "has            " + names(found, true) + "\n" + "has not        " +
+      names(found, false) + "\n" + lines_of("kernel sets    ", kernel_sets(), context) +
+      "The same bits come out of every kernel set, on any number of threads.\n";
+  const std::string rounding = lines_of("by name alone  ", rounding_kernel_sets(), context);
+  return text + rounding +
+         (rounding.empty() ? "" : "These round for speed, never unasked: docs/same-bits.md.\n");
 }
 
 std::string cpu_report(bool is_json) {

@@ -110,7 +110,7 @@ class Inspect(Case):
         for entry in found["features"]:
             self.assertEqual(set(entry), {"name", "supported"})
             self.assertIsInstance(entry["supported"], bool)
-        for entry in found["kernel_sets"]:
+        for entry in found["kernel_sets"] + found["rounding_kernel_sets"]:
             self.assertEqual(set(entry), {"name", "supported", "lacks"})
             self.assertIs(entry["supported"], entry["lacks"] == [])
 
@@ -124,8 +124,18 @@ class Inspect(Case):
     def test_a_kernel_set_lacks_what_the_processor_has_not(self):
         found = json.loads(self.run_command("inspect", "cpu", "--json").out)
         has = {entry["name"] for entry in found["features"] if entry["supported"]}
-        for entry in found["kernel_sets"]:
+        for entry in found["kernel_sets"] + found["rounding_kernel_sets"]:
             self.assertEqual(has & set(entry["lacks"]), set())
+
+    def test_a_kernel_set_that_rounds_runs_where_it_is_named(self):
+        for entry in json.loads(self.run_command("inspect", "cpu", "--json").out)["rounding_kernel_sets"]:
+            self.assertRegex(self.run_command("inspect", "cpu").out, rf"\nby name alone  {entry['name']} +can")
+            self.env.update(GLASSHEAD_ISA=entry["name"])
+            if not entry["supported"]:
+                self.assertIn(f'"{entry["name"]}" needs {entry["lacks"][0]}', self.refused("inspect", "cpu"))
+                continue
+            self.assertRegex(self.run_command("inspect", "cpu").out, rf"{entry['name']} +runs: asked for by GLASSHEAD_ISA\n")
+            self.assertIn(f"--rows {entry['name']}", self.refused("bench", "--isa", entry["name"]))
 
     def test_the_environment_chooses(self):
         self.env.update(GLASSHEAD_ISA="scalar", GLASSHEAD_THREADS="3")
