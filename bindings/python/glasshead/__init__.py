@@ -44,6 +44,7 @@ from ._native import (
     kernel_sets,
     known_models,
     model_families,
+    rounding_kernel_sets,
 )
 from ._options import T5, Options, allowed_where
 from ._page import Page, Printing
@@ -126,6 +127,7 @@ __all__ = [
     "model_families",
     "most_probable",
     "plan_attend",
+    "rounding_kernel_sets",
     "sample",
     "scaled_dot_product_attention",
     "top_weights",

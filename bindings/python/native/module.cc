@@ -54,10 +54,9 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 using SetInfo = std::tuple<std::string, bool, std::string>;
 
-std::vector<SetInfo> sets() {
+std::vector<SetInfo> infos(const std::vector<KernelSetInfo>& sets) {
   std::vector<SetInfo> all;
-  for (const KernelSetInfo& set : kernel_sets())
-    all.emplace_back(set.name, set.is_supported, set.lacks);
+  for (const KernelSetInfo& set : sets) all.emplace_back(set.name, set.is_supported, set.lacks);
   return all;
 }
 
@@ -71,7 +70,7 @@ NB_MODULE(_native, module) {
   nb::register_exception_translator(&python::translate);
   nb::class_<Context>(module, "Context",
                       "Where attention runs: the instruction set and the threads. Neither changes "
-                      "a bit of a result.")
+                      "a bit of a result, but for a set of rounding_kernel_sets() that is named.")
       .def(
           "__init__",
           [](Context* self, const std::string& isa, int threads) {
@@ -81,9 +80,9 @@ NB_MODULE(_native, module) {
             new (self) Context(options);
           },
           nb::arg("isa") = "", nb::arg("threads") = 0,
-          "isa: a name of kernel_sets(), empty for the best that this processor has; threads: 0 "
-          "for "
-          "all the cores that this process may use. GLASSHEAD_ISA and GLASSHEAD_THREADS stand in "
+          "isa: a name of kernel_sets() or rounding_kernel_sets(), empty for the best of the "
+          "former that this processor has; threads: 0 for all the cores that this process may use. "
+          "GLASSHEAD_ISA and GLASSHEAD_THREADS stand in "
           "for what is left out.")
       .def_prop_ro("isa", [](const Context& self) { return std::string(self.isa()); })
       .def_prop_ro("why_isa", &Context::why_isa)
@@ -92,8 +91,12 @@ NB_MODULE(_native, module) {
         return std::string("glasshead.Context(isa='") + self.isa() +
                "', threads=" + std::to_string(self.threads()) + ")";
       });
-  module.def("kernel_sets", &python::sets,
-             "(name, whether this processor supports it, what it lacks), best first.");
+  module.def(
+      "kernel_sets", [] { return python::infos(kernel_sets()); },
+      "(name, whether this processor supports it, what it lacks), best first.");
+  module.def(
+      "rounding_kernel_sets", [] { return python::infos(rounding_kernel_sets()); },
+      "Likewise those that round to bf16, where they are named: docs/same-bits.md.");
   python::add_options(module);
   python::add_calls(module);
   python::add_cache(module);

@@ -174,6 +174,20 @@ def test_threads_and_instruction_sets_change_no_bit(qkv):
                 assert np.array_equal(sdpa(q, k, v, enable_gqa=True, context=context), wanted)
 
 
+def test_a_set_that_rounds_is_named_or_refused(qkv):
+    q, k, v = qkv(q_len=33, kv_len=300, dtype=np.float32)
+    wanted = sdpa(q, k, v, enable_gqa=True)
+    for isa, is_supported, lacks in glasshead.rounding_kernel_sets():
+        if not is_supported:
+            with pytest.raises(ValueError, match=f'"{isa}" needs {lacks.split()[0]}'):
+                glasshead.Context(isa=isa)
+            continue
+        outs = [sdpa(q, k, v, enable_gqa=True, context=glasshead.Context(isa=isa, threads=n)) for n in (1, 3)]
+        assert np.array_equal(outs[0], outs[1])
+        # 4 times 2^-8 / sqrt(3): `glasshead bench` says why
+        assert 0 < np.linalg.norm(outs[0] - wanted) < 4 * 2**-8 / math.sqrt(3) * np.linalg.norm(wanted)
+
+
 def test_a_plan_says_what_is_skipped(qkv):
     q, k, v = qkv(q_len=400, kv_len=400, dtype=np.float32)
     one = glasshead.Context(threads=1)
