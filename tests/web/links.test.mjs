@@ -57,6 +57,24 @@ test('while a number slides the address is written now and then, and in the end 
   assert.deepEqual(page.errors, []);
 });
 
+test('an address that is opened is not written over by that of an edit just before', async () => {
+  const page = await open(browser, server, '#/learn/three-tokens');
+  await page.locator(id('cell-X-1-0')).focus();
+  await page.locator(id('slider')).evaluate((input) => {
+    const slide = (to) => {
+      input.value = String(to);
+      input.dispatchEvent(new Event('input', {bubbles: true}));
+    };
+    slide(21);
+    window.dispatchEvent(new Event('pagehide'));  // written, so that the next waits
+    slide(22);
+    location.hash = '#/learn/one-query';
+    window.dispatchEvent(new Event('pagehide'));
+  });
+  await page.locator('main[data-case="one-query"]').waitFor();
+  assert.deepEqual(page.errors, []);
+});
+
 test('edits that are not yet in the address are when the page is left', async () => {
   const page = await open(browser, server, `#/learn/two-heads?v=1&e=${many.join(',')}`);
   await page.waitForFunction(() => /[?&]z=/.test(location.hash));

@@ -292,12 +292,17 @@ export async function open(fragment: string): Promise<void> {
   }
 }
 
+// The browser's address as this page left or last read it. Where that has become another, it is on its way here as an event,
+// and must not be written over.
+let seen = '';
+
 // An address of the page in the browser's. In a frame without an address of its own it can't be
 // written, and the page works without.
 export function write(fragment: string, how: 'pushState' | 'replaceState' = 'replaceState'): void {
-  if (how === 'replaceState' && fragment === location.hash) return;
+  if (how === 'replaceState' && (fragment === location.hash || location.hash !== seen)) return;
   try {
     window.history[how](null, '', location.href.split('#')[0] + fragment);
+    seen = location.hash;
   } catch {
     // stays as it is
   }
@@ -386,12 +391,14 @@ function keepLeaving(): void {
 export async function start(loaded: Engine, fragment: string): Promise<void> {
   engine = loaded;
   await open(fragment);
+  seen = location.hash;
   effect(() => {
     void [page.value, caseName.value, edits.value, shown.value, unknown.value];
     keepSoon();
   });
   window.addEventListener('pagehide', keepLeaving);
   window.addEventListener('hashchange', () => {
+    seen = location.hash;
     if (page.peek() === 'doctor' || location.hash !== address.peek()) void arrive(location.hash);
   });
 }
