@@ -24,10 +24,10 @@ printf '\n# The library: the steps as a list that a program prints, runs and cha
 # Text needs a build with tokenizers.
 rxnmapper=tests/data/models/rxnmapper-albert
 reaction='CC(C)S.CN(C)C=O.Fc1cccnc1F.O=C([O-])[O-].[K+].[K+]>>CC(C)Sc1ncccc1F'
-if "$glasshead" reads "$rxnmapper" --text C --query 0 >/dev/null 2>&1; then
+if "$glasshead" reads "$rxnmapper" --prompt C --query 0 >/dev/null 2>&1; then
   printf '\n# A trained model (rxnmapper, its real weights): one of its heads maps the atoms of a product, behind >>, to those it was made of.\n'
-  printf '$ glasshead reads %s --text "%s" --head 10.5 | tail -17\n' "$rxnmapper" "$reaction"
-  "$glasshead" reads "$rxnmapper" --text "$reaction" --head 10.5 | tail -17
+  printf '$ glasshead reads %s --prompt "%s" --head 10.5 | tail -17\n' "$rxnmapper" "$reaction"
+  "$glasshead" reads "$rxnmapper" --prompt "$reaction" --head 10.5 | tail -17
 else
   printf '\n(Built without tokenizers: where cargo is found, a trained model reads a reaction here.)\n'
 fi

@@ -1,9 +1,9 @@
 #include "cli/doctor_port.h"
 
 #include "cli/command.h"
+#include "cli/model_files.h"
 #include "cli/values.h"
 #include "glasshead/port.h"
-#include "glasshead/tokenizer.h"
 
 namespace glasshead::cli {
 namespace {
@@ -36,7 +36,7 @@ PortText given_text(const PortArgs& args) {
   else if (args.tokens)
     text.ids = parse_integers("--tokens", *args.tokens, problems).value_or(std::vector<index_t>{});
   if (!problems.empty()) throw OptionError("doctor", std::move(problems));
-  if (args.prompt) text.ids = Tokenizer::load(args.model).encode(*args.prompt).ids;
+  if (args.prompt) text.ids = ids_of(load_words(args.model), "--prompt", *args.prompt);
   return text;
 }
 

@@ -114,11 +114,11 @@ void run(const HeadsArgs& args) {
     if (!args.is_quiet) std::fputs((text + "\n").c_str(), stderr);
   };
   const auto start = std::chrono::steady_clock::now();
-  const Model model = load_model("heads", args.model, call.model);
+  const Model model = Model::load(args.model, call.model);
   std::optional<Tokenizer> words;
   if (args.prompt) {
-    words = load_words("heads", args.model);
-    call.ids = words->encode(*args.prompt, true).ids;
+    words = load_words(args.model);
+    call.ids = ids_of(*words, "--prompt", *args.prompt);
     if (call.ids.empty()) throw OptionError("heads", {{"--prompt", "a text of no tokens"}});
   }
   note(fmt::format("{}: {} ({}), {} parameters, read in {}", args.model, model.family(),

@@ -14,7 +14,6 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/inspect_model.h"
-#include "cli/model_files.h"
 #include "glasshead/context.h"
 #include "glasshead/cpu.h"
 #include "glasshead/error.h"
@@ -105,10 +104,8 @@ std::string cpu_report(bool is_json) {
 // A word that is neither a file nor a name: perhaps a slip in a name.
 std::string model_text(const InspectArgs& args) {
   try {
-    return in_name_of("inspect", [&] {
-      return args.has_places ? places_report(args.what, args.is_json)
-                             : model_report(args.what, args.context, args.is_json);
-    });
+    return args.has_places ? places_report(args.what, args.is_json)
+                           : model_report(args.what, args.context, args.is_json);
   } catch (const IoError& error) {
     if (args.what.find_first_of("/.") != std::string::npos) throw;
     std::vector<Problem> problems = error.problems();

@@ -1,5 +1,6 @@
 // The program: parse, run the command, turn what goes wrong into text on stderr and an exit code
 // (0 fine, 1 the answer is no, 2 bad usage or input, 3 an internal error).
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -20,8 +21,12 @@ constexpr int kInternal = 3;
 
 void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
 
-// The library's messages name its options; whoever types a command knows the flags.
-std::string in_flags(std::string text) {
+// The library's messages name its functions and options; whoever types a command knows the command
+// and its flags.
+std::string in_name_of(const std::string& command, const glasshead::Error& error) {
+  std::string text;
+  for (const glasshead::Problem& problem : error.problems())
+    text += (text.empty() ? "" : "\n") + command + ": " + problem.where + ": " + problem.what;
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"EmptyRow::zero", "--empty-row zero"},
       {"nullopt is 1/sqrt(d_k)", "without --scale it is 1/sqrt(d_k)"}};
@@ -31,8 +36,19 @@ std::string in_flags(std::string text) {
   return text;
 }
 
+// What some commands, and other programs, call what is called otherwise where this is said.
+struct OtherName {
+  std::string_view given, here;  // flags; `here` may have a value behind a space
+};
+constexpr OtherName kOtherNames[] = {{"--text", "--prompt"}, {"--json", "--format json"}};
+
 std::string did_you_mean(const std::string& text, const std::vector<std::string>& names) {
-  const std::string best = nearest(text, names);
+  std::string best = nearest(text, names);
+  for (const OtherName& other : kOtherNames) {
+    const std::string_view flag = other.here.substr(0, other.here.find(' '));
+    if (other.given == text && std::find(names.begin(), names.end(), flag) != names.end())
+      best = other.here;
+  }
   return best.empty() ? "" : "; did you mean " + best + "?";
 }
 
@@ -91,6 +107,9 @@ int run(int argc, char** argv) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
     return bad_usage(app, error);
+  } catch (const glasshead::Error& error) {
+    say(in_name_of(parsed(app).get_name(), error));
+    return kBadUsage;
   }
   return exit_code;
 }
@@ -100,9 +119,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const glasshead::Error& error) {
-    say(in_flags(error.what()));
-    return kBadUsage;
   } catch (const std::bad_alloc&) {
     say("glasshead: this needs more memory than there is");
     return kBadUsage;

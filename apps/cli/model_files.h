@@ -1,8 +1,9 @@
-// Reading a model's files for a command: what is wrong with them is said in the command's name, not
-// in that of the library's function.
+// The argument MODEL, and a text in the words of the model's vocabulary.
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -29,25 +30,28 @@ inline void add_context(CLI::App& command, std::string& context) {
       ->type_name("N");
 }
 
-// Runs `work`; an Error of it becomes one of `command`.
-template <class Work>
-auto in_name_of(const char* command, const Work& work) {
+// The vocabulary beside the model. Where there is none that can be read it is said what needs none.
+inline Tokenizer load_words(const std::string& path,
+                            const char* needs_none = "token ids need none: give --tokens 1,2,3") {
   try {
-    return work();
+    return Tokenizer::load(path);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::io) throw IoError(command, error.problems());
-    if (error.kind() == ErrorKind::format) throw FormatError(command, error.problems());
-    throw OptionError(command, error.problems());
+    std::vector<Problem> problems = error.problems();
+    problems.back().what += std::string("; ") + needs_none;
+    throw Error(error.kind(), error.function(), std::move(problems));
   }
 }
 
-inline Model load_model(const char* command, const std::string& path,
-                        const ModelOptions& options = {}) {
-  return in_name_of(command, [&] { return Model::load(path, options); });
-}
-
-inline Tokenizer load_words(const char* command, const std::string& path) {
-  return in_name_of(command, [&] { return Tokenizer::load(path); });
+// The ids of the text that `flag` was given.
+inline std::vector<index_t> ids_of(const Tokenizer& words, const char* flag,
+                                   const std::string& text) {
+  try {
+    return words.encode(text).ids;
+  } catch (const OptionError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) problem.where = flag;
+    throw OptionError(error.function(), std::move(problems));
+  }
 }
 
 }  // namespace glasshead::cli

@@ -26,7 +26,7 @@ constexpr std::size_t kShown = 3;  // keys of a row, or heads of a key
 
 struct ReadsArgs {
   std::string model;
-  std::optional<std::string> text, tokens, decoder_tokens, head, query;
+  std::optional<std::string> prompt, tokens, decoder_tokens, head, query;
   std::string context = "0", threads = "0";
   bool is_json = false;
 };
@@ -78,14 +78,15 @@ class Reads {
 
  private:
   void read_text(std::vector<Problem>& problems) {
-    if (args_.text) {
-      words_ = Tokenizer::load(args_.model);
-      ids_ = words_->encode(*args_.text).ids;
+    if (args_.prompt) {
+      words_ = load_words(args_.model);
+      ids_ = ids_of(*words_, "--prompt", *args_.prompt);
     } else {
       ids_ = parse_integers("--tokens", *args_.tokens, problems).value_or(std::vector<index_t>{});
     }
     if (ids_.empty() && problems.empty())
-      problems.push_back({args_.text ? "--text" : "--tokens", "no token; at least one is needed"});
+      problems.push_back(
+          {args_.prompt ? "--prompt" : "--tokens", "no token; at least one is needed"});
     json_ = {{"model", args_.model}, {"tokens", shown(ids_)}};
   }
   // Whose rows are shown: the text's own, or of an encoder-decoder the tokens that are written
@@ -160,7 +161,7 @@ class Reads {
       std::vector<Problem> problems = error.problems();
       for (Problem& problem : problems) {
         const bool is_written = is_cross && problem.where.starts_with("parts[");
-        problem.where = is_written ? "--decoder-tokens" : args_.text ? "--text" : "--tokens";
+        problem.where = is_written ? "--decoder-tokens" : args_.prompt ? "--prompt" : "--tokens";
       }
       throw OptionError("reads", std::move(problems));
     }
@@ -269,10 +270,10 @@ class Reads {
 
 void run(const ReadsArgs& args) {
   std::vector<Problem> problems;
-  if (args.text.has_value() == args.tokens.has_value())
-    problems.push_back({"--text", args.text ? "does not go with --tokens; the text is given in one "
-                                              "way"
-                                            : "missing; --text TEXT or --tokens IDS is needed"});
+  if (args.prompt.has_value() == args.tokens.has_value())
+    problems.push_back({"--prompt", args.prompt
+                                        ? "does not go with --tokens; the text is given in one way"
+                                        : "missing; --prompt TEXT or --tokens IDS is needed"});
   if (args.head.has_value() == args.query.has_value())
     problems.push_back({"--head", args.head ? "does not go with --query: one head, or one token"
                                             : "missing; --head LAYER.HEAD or --query N is needed"});
@@ -291,7 +292,7 @@ void run(const ReadsArgs& args) {
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<ReadsArgs>();
   add_model(command, args->model);
-  command.add_option("--text", args->text, "The text that is read")->type_name("TEXT");
+  command.add_option("--prompt", args->prompt, "The text that is read")->type_name("TEXT");
   command.add_option("--tokens", args->tokens, "The text as token ids: 1,403,407")
       ->type_name("IDS");
   command
@@ -308,7 +309,7 @@ void add(CLI::App& command, int&) {
   add_context(command, args->context);
   command.add_option("--threads", args->threads, "Threads (0: all cores)")->type_name("N");
   command.add_flag("--json", args->is_json, "Print JSON, with every weight");
-  command.callback([args] { in_name_of("reads", [&] { run(*args); }); });
+  command.callback([args] { run(*args); });
 }
 
 }  // namespace
@@ -316,9 +317,9 @@ void add(CLI::App& command, int&) {
 const Command kReads{
     "reads", "Show which tokens a head reads, or which tokens one token reads in every head",
     "# what each token reads in head 5 of layer 10\n"
-    "glasshead reads rxnmapper-albert --text \"CCO>>CC=O\" --head 10.5\n"
+    "glasshead reads rxnmapper-albert --prompt \"CCO>>CC=O\" --head 10.5\n"
     "# what the last token reads, in every head of every layer\n"
-    "glasshead reads SmolLM2.gguf --text \"The animal slept because it\" --query -1\n",
+    "glasshead reads SmolLM2.gguf --prompt \"The animal slept because it\" --query -1\n",
     add};
 
 }  // namespace glasshead::cli

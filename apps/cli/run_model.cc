@@ -36,11 +36,11 @@ Run::Run(const RunArgs& args, const RunCall& call, const Context& context)
     : args_(args),
       call_(call),
       start_(Clock::now()),
-      model_(load_model("run", args.model, call.model)),
+      model_(Model::load(args.model, call.model)),
       load_seconds_(seconds_since(start_)),
       session_(model_, {}, context) {
   check_mode();
-  if (call.has_text) words_ = load_words("run", args.model);
+  if (call.has_text) words_ = load_words(args.model);
   if (!call.taps.empty()) taps_ = std::make_unique<Taps>(call.taps);
   note(fmt::format("{}: {} ({}), {} parameters, read in {}", args.model, model_.family(),
                    name(model_.kind()), model_.parameters(), duration_text(load_seconds_)));

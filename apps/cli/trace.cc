@@ -458,7 +458,7 @@ const Command kTrace{"trace", "Show every step of a worked example with its numb
                      "# a classic slip beside the right run\n"
                      "glasshead trace three-tokens-causal --mistake mask-after\n"
                      "# a head of a model at one token\n"
-                     "glasshead trace stories260K --text \"Once upon a time\" --layer 2 --head 3\n"
+                     "glasshead trace stories260K --prompt \"Once upon a time\" --layer 2 --head 3\n"
                      "# one file for a browser\n"
                      "glasshead trace two-heads -o page.html\n"
                      "# a lesson to edit, one file that needs no network\n"

@@ -219,7 +219,11 @@ CaseText load_case_text(const std::string& name_or_path, const char* command) {
   std::vector<Problem> problems;
   CaseText found{path.stem().string(), path.string(), read_file(path.string()), {}};
   std::optional<wire::Case> c = wire::parse_case(found.text, found.name, problems);
-  if (!c) throw FormatError(path.filename().string(), std::move(problems));
+  if (!c) {
+    for (Problem& problem : problems)
+      problem.where = path.filename().string() + ": " + problem.where;
+    throw FormatError(command, std::move(problems));
+  }
   found.parsed = std::move(*c);
   return found;
 }
@@ -299,8 +303,9 @@ std::string compare_with(const std::string& path, const Trace& trace, const std:
   if (!ends_with(path, ".json")) return compare_out(path, trace);
   const nlohmann::json theirs = nlohmann::json::parse(read_file(path), nullptr, false);
   if (theirs.is_discarded())
-    throw FormatError("--check",
-                      {{path, "not JSON; give an earlier --format json, or a .npy of out"}});
+    throw FormatError(
+        "trace",
+        {{"--check", path + ": not JSON; give an earlier --format json, or a .npy of out"}});
   const std::string found = first_difference(nlohmann::json::parse(json), theirs, "");
   return found.empty() ? std::string() : found;
 }

@@ -15,7 +15,7 @@ namespace {
 
 // The vocabulary beside the model; none where only ids are given and it has none.
 std::optional<Tokenizer> vocabulary(const TraceArgs& args) {
-  if (args.text) return load_words("trace", args.name);
+  if (args.prompt) return load_words(args.name);
   if (!Tokenizer::is_available()) return std::nullopt;
   try {
     return Tokenizer::load(args.name);
@@ -50,22 +50,22 @@ HeadTokens with_labels(std::vector<index_t> ids, const std::optional<Tokenizer>&
   return tokens;
 }
 
-const char* text_flag(const TraceArgs& args) { return args.text ? "--text" : "--tokens"; }
+const char* text_flag(const TraceArgs& args) { return args.prompt ? "--prompt" : "--tokens"; }
 
 HeadTexts read_texts(const TraceArgs& args, const std::optional<Tokenizer>& words,
                      std::vector<Problem>& problems) {
   std::vector<index_t> ids, written;
-  if (args.text && args.tokens)
-    problems.push_back({"--tokens", "does not go with --text; the text is given in one way"});
-  else if (args.text)
-    ids = words->encode(*args.text).ids;
-  else if (args.tokens)
-    ids = parse_integers("--tokens", *args.tokens, problems).value_or(std::vector<index_t>{0});
-  else
-    problems.push_back(
-        {"--text", "missing; a model needs one to read: --text TEXT, or --tokens with ids"});
-  if (ids.empty() && (args.text || args.tokens))
-    problems.push_back({text_flag(args), "has no token; at least one is needed"});
+  if (args.prompt.has_value() == args.tokens.has_value()) {
+    problems.push_back({"--prompt", args.prompt
+                                        ? "does not go with --tokens; the text is given in one way"
+                                        : "missing; a model needs a text to read: --prompt TEXT or "
+                                          "--tokens IDS"});
+  } else {
+    ids = args.prompt ? ids_of(*words, "--prompt", *args.prompt)
+                      : parse_integers("--tokens", *args.tokens, problems)
+                            .value_or(std::vector<index_t>{0});
+    if (ids.empty()) problems.push_back({text_flag(args), "has no token; at least one is needed"});
+  }
   if (args.decoder_tokens)
     written = parse_integers("--decoder-tokens", *args.decoder_tokens, problems)
                   .value_or(std::vector<index_t>{});
@@ -159,7 +159,7 @@ void refuse_model_flags(const TraceArgs& args, std::vector<Problem>& problems) {
                  : "reads a head of a model, and " + args.name +
                        " is a case; a model is a directory, a .safetensors or a .gguf file";
   const std::pair<const char*, bool> flags[] = {
-      {"--text", args.text.has_value()},
+      {"--prompt", args.prompt.has_value()},
       {"--tokens", args.tokens.has_value()},
       {"--layer", !args.layer.empty()},
       {"--cross", args.cross},
@@ -176,7 +176,7 @@ ModelHead read_head(const TraceArgs& args) {
   HeadTexts texts = read_texts(args, words, problems);
   const auto length =
       static_cast<index_t>(std::max(texts.read.ids.size(), texts.written.ids.size()));
-  const Model model = load_model("trace", args.name, {.context = length});
+  const Model model = Model::load(args.name, {.context = length});
   if (model.kind() == ModelKind::encoder_decoder && texts.written.ids.empty())
     texts.written = with_labels({model.decoder_start()}, words);
   const HeadPlace place = place_of(args, model, texts, problems);

@@ -60,7 +60,7 @@ constexpr Effect kEffects[] = {
     {"--scale", kEdited, kAnyFormat, kOfCase},
     {"--remove-scale", kEdited, kAnyFormat, kOfCase},
     {"--empty-row", kEdited, kAnyFormat, kOfCase},
-    {"--text", kEdited, kAnyFormat, kOfCase},
+    {"--prompt", kEdited, kAnyFormat, kOfCase},
     {"--tokens", kEdited, kAnyFormat, kOfCase},
     {"--layer", kEdited, kAnyFormat, kOfCase},
     {"--cross", kEdited, kAnyFormat, kOfCase},
@@ -231,7 +231,7 @@ void add_views(CLI::App& command, TraceArgs& args) {
 
 void add_model(CLI::App& command, TraceArgs& args) {
   const char* const group = "A head of a model";
-  command.add_option("--text", args.text, "The text that the model reads")
+  command.add_option("--prompt", args.prompt, "The text that the model reads")
       ->type_name("TEXT")
       ->group(group);
   command.add_option("--tokens", args.tokens, "The text as token ids: 1,403,407")

@@ -15,7 +15,7 @@ struct TraceArgs {
   std::string name, out, format, mask, query, by_hand, sweep, check, mistake;
   std::string head, round = "sum1", empty_row, web;
   // Of a model.
-  std::optional<std::string> text, tokens, decoder_tokens;
+  std::optional<std::string> prompt, tokens, decoder_tokens;
   std::string layer, save_case;
   bool cross = false, encoder = false;
   std::vector<std::string> set, hide, steps;

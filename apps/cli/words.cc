@@ -269,7 +269,7 @@ void add(CLI::App& command, int&) {
       ->type_name("WORD,...");
   command.add_option("--count", args->count, "How many tokens are shown (10)")->type_name("N");
   command.add_flag("--json", args->is_json, "Print JSON");
-  command.callback([args] { in_name_of("words", [&] { run(*args); }); });
+  command.callback([args] { run(*args); });
 }
 
 }  // namespace

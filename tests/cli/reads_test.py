@@ -72,7 +72,7 @@ class Reads(Case):
     def test_nonsense_is_refused(self):
         model = os.path.join(MODELS, "llama")
         self.assertEqual(self.refused("reads", model),
-                         "reads: --text: missing; --text TEXT or --tokens IDS is needed\n"
+                         "reads: --prompt: missing; --prompt TEXT or --tokens IDS is needed\n"
                          "reads: --head: missing; --head LAYER.HEAD or --query N is needed\n")
         for head, why in (("9.0", "there are 2 layers"), ("0.99", "layer 0 has"), ("1", "LAYER.HEAD is needed")):
             said = self.refused("reads", model, "--tokens", "1,2", "--head", head)
@@ -87,7 +87,7 @@ class Reads(Case):
         arrays = expected("llama")
         model = with_words(self.folder, os.path.join(MODELS, "llama"), {})
         ids = arrays["0.ids"]
-        result = self.run_command("reads", model, "--text", " ".join(f"w{n}" for n in ids), "--head", "1.2", code=None)
+        result = self.run_command("reads", model, "--prompt", " ".join(f"w{n}" for n in ids), "--head", "1.2", code=None)
         if "without tokenizers" in result.err:
             self.skipTest("configured without tokenizers")
         same = self.run_command("reads", model, "--tokens", self.ids(arrays), "--head", "1.2").out

@@ -190,7 +190,7 @@ class Heads(Case):
                      "trace: --query: 12; there are 12 tokens: 0 to 11, or -12 to -1 from the end"):
             self.assertIn(line, said)
         said = self.refused("trace", model)
-        for flag in ("--text: missing", "--layer: missing; there are 2 layers", "--head: missing; there are 6 heads"):
+        for flag in ("--prompt: missing", "--layer: missing; there are 2 layers", "--head: missing; there are 6 heads"):
             self.assertIn("trace: " + flag, said)
         place = ("--layer", "0", "--head", "0")
         for args, said in ((("--tokens", "1,x"), "--tokens: found 'x' in '1,x'"),
@@ -198,8 +198,8 @@ class Heads(Case):
                            (("--tokens", "1", "--cross"), "--cross: this model is a decoder; only an encoder-decoder"),
                            (("--tokens", "1", "--encoder"), "--encoder: this model is a decoder"),
                            (("--tokens", "1", "--decoder-tokens", "1"), "--decoder-tokens: this model is a decoder"),
-                           (("--tokens", "1", "--text", "a"), "--tokens: does not go with --text")):
-            if "--text" in args:
+                           (("--tokens", "1", "--prompt", "a"), "--tokens: does not go with --prompt")):
+            if "--prompt" in args:
                 continue  # needs a vocabulary
             self.assertIn("trace: " + said, self.refused("trace", model, *args, *place))
         self.assertIn("--cross: does not go with --encoder",
@@ -213,8 +213,8 @@ class Heads(Case):
         self.assertRegex(self.refused("trace", self.folder, "--tokens", "1"), r"^trace: .*config\.json")
 
     def test_a_case_has_no_layers(self):
-        said = self.refused("trace", "three-tokens", "--layer", "1", "--text", "a", "--save-case", "x.json")
-        for flag in ("--layer", "--text", "--save-case"):
+        said = self.refused("trace", "three-tokens", "--layer", "1", "--prompt", "a", "--save-case", "x.json")
+        for flag in ("--layer", "--prompt", "--save-case"):
             self.assertIn(f"trace: {flag}: reads a head of a model, and three-tokens is a case", said)
         said = self.refused("trace", "nowhere/model", "--tokens", "5", "--layer", "1", "--head", "4")
         self.assertIn("trace: --tokens: reads a head of a model; nowhere/model: no such file", said)

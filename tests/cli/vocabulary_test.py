@@ -18,7 +18,7 @@ def words(ids):
 class Vocabulary(Case):
     def setUp(self):
         super().setUp()
-        said = self.run_command("trace", self.model("t5", {}), "--text", "w1", "--layer", "0", "--head", "0", code=None)
+        said = self.run_command("trace", self.model("t5", {}), "--prompt", "w1", "--layer", "0", "--head", "0", code=None)
         if "without tokenizers" in said.err:
             self.skipTest("built without tokenizers")
         self.assertEqual(said.code, 0, said)
@@ -104,7 +104,7 @@ class Vocabulary(Case):
 
     def test_a_head_s_tokens_are_called_by_their_words(self):
         model = self.model("distilbert", {15: "[CLS]", 19: "[SEP]"})
-        found = json.loads(self.run_command("trace", model, "--text", "w64 w9 w28 w41 w43", "--layer", "1", "--head", "2",
+        found = json.loads(self.run_command("trace", model, "--prompt", "w64 w9 w28 w41 w43", "--layer", "1", "--head", "2",
                                             "--query", "3", "--format", "json").out)
         self.assertEqual(found["labels"], {"q": ["w28"], "k": ["[CLS]", "w64", "w9", "w28", "w41", "w43", "[SEP]"]})
         (_, n, _), weights = numbers(self.expected["1.weights.1"])
@@ -112,8 +112,8 @@ class Vocabulary(Case):
         with_ids = self.run_command("trace", model, "--tokens", "15,64,9,28,41,43,19", "--layer", "1", "--head", "2",
                                     "--query", "3").out
         self.assertIn("query 3: w28", with_ids)
-        self.assertIn("trace: --tokens: does not go with --text",
-                      self.refused("trace", model, "--text", "w1", "--tokens", "1", "--layer", "0", "--head", "0"))
+        self.assertIn("trace: --tokens: does not go with --prompt",
+                      self.refused("trace", model, "--prompt", "w1", "--tokens", "1", "--layer", "0", "--head", "0"))
 
 
 if __name__ == "__main__":
