@@ -261,12 +261,14 @@ index_t sample(const View<const float, 1>& logits, const Sampling& sampling,
                const std::vector<index_t>& text, std::uint64_t draw);
 
 enum class StopReason : std::uint8_t {
-  length,     // max_tokens, or the model's last position
-  end_id,     // an end id was chosen (it is not part of the result)
-  stop_text,  // a stop string came
-  callback,   // on_token said so
+  length,          // max_tokens
+  end_id,          // an end id was chosen (it is not part of the result)
+  stop_text,       // a stop string came
+  callback,        // on_token said so
+  position_limit,  // the model's last position (Model::position_limit) was read, before max_tokens
 };
-const char* name(StopReason reason);  // "length", "end", "stop", "callback"
+// "length", "end", "stop", "callback", "position_limit"
+const char* name(StopReason reason);
 
 struct GenerateOptions {
   index_t max_tokens = 128;

@@ -37,7 +37,7 @@ std::vector<Problem> problems_of(const Session& session, const GenerateOptions& 
 }  // namespace
 
 const char* name(StopReason reason) {
-  constexpr const char* kNames[] = {"length", "end", "stop", "callback"};
+  constexpr const char* kNames[] = {"length", "end", "stop", "callback", "position_limit"};
   return kNames[static_cast<int>(reason)];
 }
 
@@ -85,9 +85,10 @@ std::optional<index_t> TextWriter::next() {
   const index_t limit = session_->model().position_limit();
   if (has_stop)
     end(StopReason::stop_text);
-  else if (written_ == options_.max_tokens ||
-           (limit > 0 && session_->length(options_.sequence) >= limit))
+  else if (written_ == options_.max_tokens)
     end(StopReason::length);
+  else if (limit > 0 && session_->length(options_.sequence) >= limit)
+    end(StopReason::position_limit);
   return id;
 }
 

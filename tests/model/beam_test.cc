@@ -1,4 +1,4 @@
-// Beam search and the session it is given: what it takes, and what it leaves.
+// Writing, and beam search: where they end, and what they leave of the session they are given.
 #include <gtest/gtest.h>
 
 #include "glasshead/model.h"
@@ -25,6 +25,23 @@ TEST(BeamSearch, ends_at_the_models_last_position) {
     if (!beam.is_finished) {
       EXPECT_EQ(beam.ids.size(), 4U);
     }
+  }
+}
+
+TEST(Generate, says_whether_its_length_or_the_models_last_position_ended_it) {
+  const Model model = fixture("gpt2");
+  const auto limit = static_cast<std::size_t>(model.position_limit());
+  const std::vector<index_t> prompt(limit - 3, 5);
+  Session session(model);
+  const Generation text = generate(session, prompt, {.max_tokens = 50, .stops_at_eos = false});
+  EXPECT_EQ(text.why, StopReason::position_limit);
+  EXPECT_STREQ(name(text.why), "position_limit");
+  EXPECT_EQ(text.ids.size(), 4U);  // three that are read, and one that follows the last position
+  for (const index_t most : {3, 4}) {
+    Session other(model);
+    const Generation cut = generate(other, prompt, {.max_tokens = most, .stops_at_eos = false});
+    EXPECT_EQ(cut.why, StopReason::length);
+    EXPECT_EQ(static_cast<index_t>(cut.ids.size()), most);
   }
 }
 

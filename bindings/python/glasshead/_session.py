@@ -19,7 +19,7 @@ from ._taps import Change, Taps, changes_of
 
 Floats = npt.NDArray[np.float32]
 Text = str | Iterable[int]  # as the model's tokenizer encodes it; or ids
-StopReason = Literal["length", "end", "stop", "callback"]
+StopReason = Literal["length", "end", "stop", "callback", "position_limit"]
 
 
 class Stream(Iterator[int]):
@@ -45,8 +45,8 @@ class Generation:
     """A text that was written."""
 
     ids: list[int]  # the new ones
-    why: StopReason  # "length": max_tokens, or the model's last position; "end": an end id, which is not among the ids;
-    # "stop": a stop text came; "callback": on_token said so
+    why: StopReason  # "length": max_tokens; "end": an end id, which is not among the ids; "stop": a stop text came;
+    # "callback": on_token said so; "position_limit": the model's last position was read, before max_tokens
     _model: Model = dataclasses.field(repr=False, compare=False)
 
     @property
