@@ -50,6 +50,11 @@ extern const Command kMan;         // man.cc
 // renamed.
 void write_result(const std::string& path, const std::string& bytes);
 
+// A problem of `flag` where write_result could not write to the path as things stand: so that a
+// command says so before it works, not after.
+void need_writable(const std::string& flag, const std::string& path,
+                   std::vector<Problem>& problems);
+
 // Runs `write`; where it can't, says so for `command` and the flag that names the file.
 template <class Write>
 void write_for(const char* command, const std::string& flag, Write write) {

@@ -32,6 +32,11 @@ std::vector<Problem> in_flags(const RunArgs& args, std::vector<Problem> problems
                           ? "--ablate"
                           : "--hide";
     if (problem.where == "stop_ids") problem.where = "--stop-tokens";
+    if (problem.where == "stop") problem.where = "--stop";
+    if (problem.where == "chat_template") {
+      problem.where = "--chat";
+      problem.what = "the chat template: " + problem.what;
+    }
     if (problem.where.starts_with("parts[") || problem.where.starts_with("text"))
       problem.where = text;
   }
@@ -53,77 +58,44 @@ void run(const RunArgs& args) {
 void add(CLI::App& command, int&) {
   auto args = std::make_shared<RunArgs>();
   add_model(command, args->model);
-  command.add_option("--prompt", args->prompt, "A text to continue")->type_name("TEXT");
-  command
-      .add_option("--chat", args->chat, "What a user says, in the form the model was trained on")
-      ->type_name("TEXT");
-  command.add_option("--tokens", args->tokens, "The text as token ids: 1,403,407")
-      ->type_name("IDS");
-  command.add_option("--fill", args->fill, "A text with [MASK] in it: which words fit there")
-      ->type_name("TEXT");
-  command.add_option("--embed", args->embed, "A text whose vector is wanted; any number of them")
-      ->type_name("TEXT");
-  command
-      .add_option("--translate", args->translate, "A text for an encoder-decoder to write about")
-      ->type_name("TEXT");
-  command
-      .add_option("--beams", args->beams, "Of an encoder-decoder: search with N texts at a time")
-      ->type_name("N");
-  command.add_option("--max-tokens", args->max_tokens, "At most so many new tokens (128)")
-      ->type_name("N");
-  command
-      .add_option("--temperature", args->temperature,
-                  "0: the most probable token (default); above: a draw")
-      ->type_name("T");
-  command.add_option("--top-k", args->top_k, "Draw among the K most probable tokens")
-      ->type_name("K");
-  command
-      .add_option("--top-p", args->top_p,
-                  "Draw among the fewest tokens whose probabilities reach P")
-      ->type_name("P");
-  command
-      .add_option("--min-p", args->min_p,
-                  "Draw among tokens at least P times as probable as the best")
-      ->type_name("P");
-  command
-      .add_option("--repetition-penalty", args->repetition_penalty,
-                  "Make tokens that are there already less probable (1: off)")
-      ->type_name("X");
-  command.add_option("--seed", args->seed, "Which draws (0)")->type_name("N");
-  command.add_option("--stop", args->stop, "End where this text comes")->type_name("TEXT");
-  command.add_option("--stop-tokens", args->stop_tokens, "End at one of these ids")
-      ->type_name("IDS");
+  const auto take = [&](const char* flag, auto& value, const char* type, const char* help) {
+    command.add_option(flag, value, help)->type_name(type);
+  };
+  take("--prompt", args->prompt, "TEXT", "A text to continue");
+  take("--chat", args->chat, "TEXT", "What a user says, in the form the model was trained on");
+  take("--tokens", args->tokens, "IDS", "The text as token ids: 1,403,407");
+  take("--fill", args->fill, "TEXT", "A text with [MASK] in it: which words fit there");
+  take("--embed", args->embed, "TEXT", "A text whose vector is wanted; any number of them");
+  take("--translate", args->translate, "TEXT", "A text for an encoder-decoder to write about");
+  take("--beams", args->beams, "N", "Of an encoder-decoder: search with N texts at a time");
+  take("--max-tokens", args->max_tokens, "N", "At most so many new tokens (128)");
+  take("--temperature", args->temperature, "T",
+       "0: the most probable token (default); above: a draw");
+  take("--top-k", args->top_k, "K", "Draw among the K most probable tokens");
+  take("--top-p", args->top_p, "P", "Draw among the fewest tokens whose probabilities reach P");
+  take("--min-p", args->min_p, "P", "Draw among tokens at least P times as probable as the best");
+  take("--repetition-penalty", args->repetition_penalty, "X",
+       "Make tokens that are there already less probable (1: off)");
+  take("--seed", args->seed, "N", "Which draws (0)");
+  take("--stop", args->stop, "TEXT", "End where this text comes");
+  take("--stop-tokens", args->stop_tokens, "IDS", "End at one of these ids");
   command.add_flag("--ignore-eos", args->ignores_eos, "Go on after the model's end token");
-  command
-      .add_option("--tap", args->taps,
-                  "A number of the run to write: decoder.2.self.weights; * for "
-                  "all layers")
-      ->type_name("NAME");
-  command.add_option("--heads", args->heads, "Of scores and weights: these query heads")
-      ->type_name("H,...");
-  command.add_option("--positions", args->rows, "Of scores and weights: these query positions")
-      ->type_name("FIRST:LAST");
-  command
-      .add_option("--hide", args->hide,
-                  "Hide these positions, and show what becomes of the next token")
-      ->type_name("POSITIONS");
-  command
-      .add_option("--cut", args->cut,
-                  "Let one query not read one key, and show what becomes of the next token")
-      ->type_name("QUERY:KEY");
-  command
-      .add_option("--ablate", args->ablate,
-                  "Take this head away, and show what becomes of the next token")
-      ->type_name("LAYER.HEAD");
-  command
-      .add_option("--mean-ablate", args->mean_ablate,
-                  "The same with the head's mean over the text in its place")
-      ->type_name("LAYER.HEAD");
+  take("--tap", args->taps, "NAME",
+       "A number of the run to write: decoder.2.self.weights; * for all layers");
+  take("--heads", args->heads, "H,...", "Of scores and weights: these query heads");
+  take("--positions", args->rows, "FIRST:LAST", "Of scores and weights: these query positions");
+  take("--hide", args->hide, "POSITIONS",
+       "Let no later token read these positions, and show what becomes of the next token");
+  take("--cut", args->cut, "QUERY:KEY",
+       "Let one query not read one key, and show what becomes of the next token");
+  take("--ablate", args->ablate, "LAYER.HEAD",
+       "Take this head away, and show what becomes of the next token");
+  take("--mean-ablate", args->mean_ablate, "LAYER.HEAD",
+       "The same with the head's mean over the text in its place");
   command.add_flag("--lens", args->has_lens, "What each layer would say the next token is");
-  command.add_option("-o,--out", args->out, "Where taps or vectors go: a .safetensors file")
-      ->type_name("FILE");
+  take("-o,--out", args->out, "FILE", "Where taps or vectors go: a .safetensors file");
   add_context(command, args->context);
-  command.add_option("--threads", args->threads, "Threads (0: all cores)")->type_name("N");
+  take("--threads", args->threads, "N", "Threads (0: all cores)");
   command.add_flag("--quiet", args->is_quiet, "No notes on stderr");
   command.add_flag("--json", args->is_json, "Print JSON");
   command.callback([args, &command] {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "cli/command.h"
 #include "cli/values.h"
 
 namespace glasshead::cli {
@@ -29,11 +30,12 @@ class Values {
                                    std::to_string(most) + " is needed"});
     return least;
   }
-  double number(const char* flag, const std::string& text) {
+  // `off` where it is none, so that nothing else is said about it.
+  double number(const char* flag, const std::string& text, double off) {
     const std::optional<double> value = parse_number(text);
     if (value) return *value;
     problems_.push_back({flag, text + ": a number is needed"});
-    return 1;
+    return off;
   }
 
  private:
@@ -68,6 +70,7 @@ void read_taps(const RunArgs& args, RunCall& call, std::vector<Problem>& problem
     problems.push_back({"--tap", "does not go with --embed; --fill or --tokens read one text"});
   if (!args.out.empty() && args.embed.empty() && !args.out.ends_with(".safetensors"))
     problems.push_back({"-o", args.out + ": several tensors are written, as .safetensors"});
+  need_writable("-o", args.out, problems);
   Tap tap;
   if (!args.heads.empty())
     tap.heads = parse_integers("--heads", args.heads, problems).value_or(std::vector<index_t>{});
@@ -220,16 +223,16 @@ RunCall read_call(const RunArgs& args, std::vector<Problem>& problems) {
     call.ids = parse_integers("--tokens", *args.tokens, problems).value_or(std::vector<index_t>{});
   GenerateOptions& g = call.generate;
   g.max_tokens = values.whole("--max-tokens", args.max_tokens, 0, kMostTokens);
-  g.sampling.temperature = values.number("--temperature", args.temperature);
+  g.sampling.temperature = values.number("--temperature", args.temperature, 1);
   g.sampling.top_k = values.whole("--top-k", args.top_k, 0, std::numeric_limits<index_t>::max());
-  g.sampling.top_p = values.number("--top-p", args.top_p);
-  g.sampling.min_p = values.number("--min-p", args.min_p);
-  g.sampling.repetition_penalty = values.number("--repetition-penalty", args.repetition_penalty);
+  g.sampling.top_p = values.number("--top-p", args.top_p, 1);
+  g.sampling.min_p = values.number("--min-p", args.min_p, 0);
+  g.sampling.repetition_penalty = values.number("--repetition-penalty", args.repetition_penalty, 1);
   const std::optional<std::uint64_t> seed = parse_seed(args.seed);
   if (!seed)
     problems.push_back({"--seed", args.seed + ": a whole number from 0 to 2^64 - 1 is needed"});
   g.sampling.seed = seed.value_or(0);
-  if (problems.empty()) check_sampling(g.sampling, problems);
+  check_sampling(g.sampling, problems);
   g.stops_at_eos = !args.ignores_eos;
   for (const std::string& text : args.stop_tokens)
     for (const index_t id :

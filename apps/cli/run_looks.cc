@@ -28,7 +28,8 @@ std::string column(std::string text, std::size_t width) {
   return text;
 }
 
-// A position that the text has not would hide nothing, and look like one that does not matter.
+// A position that the text has not, or that nothing reads, would hide nothing, and look like one
+// that does not matter.
 void need_positions(const std::vector<Change>& changes, index_t tokens) {
   std::vector<Problem> problems;
   const auto need = [&](const char* flag, index_t position) {
@@ -38,8 +39,15 @@ void need_positions(const std::vector<Change>& changes, index_t tokens) {
   };
   for (const Change& change : changes)
     if (const auto* pairs = std::get_if<HidePairs>(&change)) {
-      const char* const flag = pairs->queries.empty() ? "--hide" : "--cut";
-      for (const index_t key : pairs->keys) need(flag, key);
+      const bool is_hidden = pairs->queries.empty();
+      const char* const flag = is_hidden ? "--hide" : "--cut";
+      for (const index_t key : pairs->keys) {
+        need(flag, key);
+        if (is_hidden && key + 1 == tokens)
+          problems.push_back({flag, "position " + std::to_string(key) +
+                                        " is the last: no later token could read it, and a token "
+                                        "always reads itself, so nothing would change"});
+      }
       for (const index_t query : pairs->queries) need(flag, query);
     }
   if (!problems.empty()) throw OptionError("run", std::move(problems));

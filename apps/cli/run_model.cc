@@ -1,5 +1,6 @@
 #include "cli/run_model.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -15,11 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-const char* words_of(StopReason why) {
-  constexpr const char* kWords[] = {"its length", "an end token", "a stop text", "the reader"};
-  return kWords[static_cast<int>(why)];
-}
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw OptionError("run", {{where, what}});
@@ -105,10 +101,16 @@ void Run::run() {
   } else if (call_.has_changes()) {
     effect(prompt());
   } else if (model_.kind() == ModelKind::decoder) {
-    write_from(0, prompt());
+    const std::vector<index_t> ids = prompt();
+    need_rows("decoder", static_cast<index_t>(ids.size()),
+              std::max<index_t>(call_.generate.max_tokens - 1, 0));
+    write_from(0, ids);
   } else {
-    const index_t sequence =
-        session_.read(args_.translate ? encode(*args_.translate) : call_.ids, taps_.get());
+    const std::vector<index_t> text =
+        args_.translate ? ids_of(*words_, "--translate", *args_.translate) : call_.ids;
+    need_rows("encoder", static_cast<index_t>(text.size()), 0);
+    need_rows("decoder", 1, std::max<index_t>(call_.generate.max_tokens - 1, 0));
+    const index_t sequence = session_.read(text, taps_.get());
     if (call_.beams > 1)
       beams(sequence);
     else
@@ -121,25 +123,60 @@ void Run::note(const std::string& text) const {
   if (!args_.is_quiet) std::fputs((text + "\n").c_str(), stderr);
 }
 
-std::vector<index_t> Run::encode(const std::string& text, bool adds_special) const {
-  return words_->encode(text, adds_special).ids;
+std::string Run::ended_by(StopReason why) const {
+  switch (why) {
+    case StopReason::length:
+      return "--max-tokens " + args_.max_tokens;
+    case StopReason::end_id:
+      return "an end token";
+    case StopReason::stop_text:
+      return "a stop text";
+    case StopReason::callback:
+      return "the reader";
+    case StopReason::position_limit:
+      return fmt::format("the last of the model's {} positions", model_.position_limit());
+  }
+  return "";
+}
+
+// The last position that --positions chooses of the text that is written; -1: none.
+index_t Run::last_row() const {
+  index_t last = -1;
+  for (const Tap& tap : call_.taps)
+    if (tap.positions && tap.name.starts_with("decoder"))
+      last = std::max(last, tap.positions->second);
+  return last;
+}
+
+// Rows that are never read would be missing from what --tap keeps.
+void Run::need_rows(const std::string& stack, index_t tokens, index_t most_written) const {
+  for (const Tap& tap : call_.taps)
+    if (tap.positions && tap.name.starts_with(stack) &&
+        tap.positions->second >= tokens + most_written)
+      refuse("--positions",
+             fmt::format("{}: the {} reads {} {}, numbered from 0{}", args_.rows, stack, tokens,
+                         tokens == 1 ? "token" : "tokens",
+                         most_written > 0
+                             ? fmt::format(", and at most {} that it writes", most_written)
+                             : ""));
 }
 
 std::string Run::word(index_t id) const { return words_ ? words_->token(id) : std::to_string(id); }
 
-// What the text begins with: what was given; an empty text begins with the token that texts of this
-// model begin with.
+// What the text begins with: what was given.
 std::vector<index_t> Run::prompt() const {
   if (args_.tokens) return call_.ids;
   if (args_.chat)
-    return encode(chat_prompt(words_->chat_template(), {{ChatRole::user, *args_.chat}}));
-  std::vector<index_t> ids = encode(*args_.prompt);
-  if (!ids.empty()) return ids;
-  if (!model_.bos())
-    refuse("--prompt",
-           "is empty, and this model's texts begin with no token of their own: at least one word "
-           "is needed");
-  return {*model_.bos()};
+    return ids_of(*words_, "--chat",
+                  chat_prompt(words_->chat_template(), {{ChatRole::user, *args_.chat}}));
+  std::vector<index_t> ids = ids_of(*words_, "--prompt", *args_.prompt);
+  if (ids.empty())
+    refuse(
+        "--prompt",
+        "has no token, and this model's tokenizer adds none: there is nothing to continue; "
+        "--tokens takes the id of a token to begin with" +
+            (model_.bos() ? fmt::format(", as {} ({})", *model_.bos(), word(*model_.bos())) : ""));
+  return ids;
 }
 
 void Run::write_from(index_t sequence, const std::vector<index_t>& ids) {
@@ -177,7 +214,10 @@ void Run::write_from(index_t sequence, const std::vector<index_t>& ids) {
   std::string written = fmt::format("text: {} {}", count, count == 1 ? "token" : "tokens");
   if (count > 1) written += "; after the first, " + rate_text(count - 1, total - first);
   note(written);
-  note(fmt::format("ended by {}", words_of(made.why)));
+  note("ended by " + ended_by(made.why));
+  const index_t read = session_.length(sequence);
+  if (last_row() >= read)
+    note(fmt::format("--positions {}: the text ended at position {}", args_.rows, read - 1));
   if (!args_.is_json) return;
   Json json{{"model", args_.model},
             {"kind", name(model_.kind())},
@@ -216,6 +256,7 @@ void Run::beams(index_t sequence) {
 // An encoder given ids: at each place the token that it finds most probable
 // there.
 void Run::best_at_each_place() {
+  need_rows("encoder", static_cast<index_t>(call_.ids.size()), 0);
   const Clock::time_point begin = Clock::now();
   const View<const float, 2> rows = session_.encode({{.ids = call_.ids}}, taps_.get());
   std::vector<index_t> best;

@@ -26,7 +26,9 @@ class Run {
   void check_mode() const;
   std::string ways() const;
   void note(const std::string& text) const;
-  std::vector<index_t> encode(const std::string& text, bool adds_special = true) const;
+  std::string ended_by(StopReason why) const;
+  void need_rows(const std::string& stack, index_t tokens, index_t most_written) const;
+  index_t last_row() const;
   std::vector<index_t> prompt() const;
   std::string word(index_t id) const;  // as the vocabulary spells it; its number without one
   void write_from(index_t sequence, const std::vector<index_t>& ids);

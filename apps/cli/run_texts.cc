@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/model_files.h"
 #include "cli/run_model.h"
 #include "cli/run_report.h"
 #include "cli/values.h"
@@ -32,9 +33,10 @@ void Run::fill() {
   for (std::size_t at = text.find("[MASK]"); own != "[MASK]" && at != std::string::npos;
        at = text.find("[MASK]", at + own.size()))
     text.replace(at, 6, own);
-  const std::vector<index_t> ids = encode(text);
+  const std::vector<index_t> ids = ids_of(*words_, "--fill", text);
   if (std::find(ids.begin(), ids.end(), mask) == ids.end())
     refuse("--fill", "no [MASK] in the text: it stands for the word to be found");
+  need_rows("encoder", static_cast<index_t>(ids.size()), 0);
   const View<const float, 2> logits = session_.logits(session_.encode({{.ids = ids}}, taps_.get()));
   Json masks = Json::array();
   std::string lines;
@@ -63,7 +65,8 @@ void Run::fill() {
 // A line of numbers for each text; with -o a file instead.
 void Run::embed() {
   std::vector<Session::Text> texts;
-  for (const std::string& text : args_.embed) texts.push_back({.ids = encode(text)});
+  for (const std::string& text : args_.embed)
+    texts.push_back({.ids = ids_of(*words_, "--embed", text)});
   const Clock::time_point begin = Clock::now();
   const Tensor<float, 2> vectors = session_.embed(texts);
   index_t tokens = 0;

@@ -28,11 +28,19 @@ class Run(Case):
         result = self.run_command(*args)
         self.assertEqual(result.out, " ".join(map(str, greedy)) + "\n")
         self.assertRegex(result.err, r"llama \(decoder\), \d+ parameters, read in")
-        self.assertRegex(result.err, r"\ntext: 8 tokens; after the first, 7 tokens in .* tokens/s\)\nended by its length\n$")
+        self.assertRegex(result.err, r"\ntext: 8 tokens; after the first, 7 tokens in .* tokens/s\)\nended by --max-tokens 8\n$")
         found = json.loads(self.run_command(*args, "--json", "--quiet").out)
         self.assertEqual((found["ids"], found["stop"]), (greedy, "length"))
         self.assertEqual(found["prompt"]["ids"], self.of("0.ids"))
         self.assertEqual(self.run_command(*args, "--quiet").err, "")
+
+    def test_a_text_that_fills_the_model_s_positions_says_so(self):
+        model = self.model("gpt2")  # of 24 positions
+        result = self.run_command("run", model, "--tokens", "5,6", "--ignore-eos")
+        self.assertEqual(len(result.out.split()), 23)  # 22 that are read, and one that follows the last position
+        self.assertIn("ended by the last of the model's 24 positions\n", result.err)
+        found = json.loads(self.run_command("run", model, "--tokens", "5,6", "--ignore-eos", "--json").out)
+        self.assertEqual(found["stop"], "position_limit")
 
     def test_an_encoder_decoder_writes_about_a_text(self):
         model = self.model("t5")
@@ -90,6 +98,31 @@ class Run(Case):
         self.assertGreater(heads, 4)
         self.close(values, expected[(4 * n + 2) * n:(4 * n + 4) * n], 1e-5)
 
+    def test_positions_that_are_never_read_are_refused(self):
+        model = self.model("llama")
+        n = len(self.of("0.ids"))
+        args = ["run", model, "--tokens", self.tokens(), "--ignore-eos", "--tap", "decoder.1.self.weights", "-o",
+                "taps.safetensors"]
+        for most in ("0", "1"):  # the last token that is written is not read
+            self.assertIn(f"run: --positions: 2:{n}: the decoder reads {n} tokens, numbered from 0\n",
+                          self.refused(*args, "--max-tokens", most, "--positions", f"2:{n}"))
+        self.run_command(*args, "--max-tokens", "2", "--positions", f"2:{n}")
+        shape, _ = numbers(read_safetensors(self.path("taps.safetensors"))["decoder.1.self.weights"])
+        self.assertEqual(shape[1], n - 1)
+        self.assertIn(f"the decoder reads {n} tokens, numbered from 0, and at most 2 that it writes",
+                      self.refused(*args, "--max-tokens", "3", "--positions", f"{n + 2}"))
+        self.assertIn("run: --positions: 9: the encoder reads 2 tokens",
+                      self.refused("run", self.model("distilbert"), "--tokens", "5,6", "--tap",
+                                   "encoder.0.self.weights", "-o", "taps.safetensors", "--positions", "9"))
+
+    def test_a_file_that_cannot_be_written_is_refused_before_the_model_is_read(self):
+        self.assertEqual(self.refused("run", "nowhere", "--tokens", "1", "--tap", "decoder.0.in", "-o",
+                                      "/nonexistent/t.safetensors"),
+                         "run: -o: /nonexistent/t.safetensors: cannot be created: No such file or directory\n")
+        os.mkdir(self.path("d.safetensors"))
+        self.assertEqual(self.refused("run", "nowhere", "--tokens", "1", "--tap", "decoder.0.in", "-o", "d.safetensors"),
+                         "run: -o: d.safetensors: is a directory; a file is needed\n")
+
     def test_a_seed_decides_the_draws(self):
         model = self.model("llama")
         draw = ["run", model, "--tokens", "5,6", "--max-tokens", "24", "--temperature", "3", "--ignore-eos"]
@@ -114,7 +147,11 @@ class Run(Case):
                      "run: --top-k: few: a whole number", "run: --tap: no file for it; give -o FILE.safetensors"):
             self.assertIn(line, said)
         said = self.refused("run", self.model("llama"), "--tokens", "1", "--temperature", "-1", "--top-p", "0",
-                            "--min-p", "2")
+                            "--min-p", "2", "--seed", "x", "--beams", "0")
+        self.assertEqual(said.count("\n"), 5, said)
+        mixed = self.refused("run", self.model("llama"), "--tokens", "1", "--top-p", "2", "--min-p", "few")
+        self.assertIn("--top-p: 2; a probability", mixed)
+        self.assertIn("--min-p: few: a number is needed", mixed)
         for line in ("--temperature: -1; 0 for", "--top-p: 0; a probability above 0", "--min-p: 2; a share"):
             self.assertIn(line, said)
         self.assertIn("--top-k, --top-p and --min-p choose nothing",
@@ -167,6 +204,10 @@ class Run(Case):
         for flag, given, position in (("--hide", "0,3", 3), ("--cut", "9:3", 9)):
             said = self.refused(*args, flag, given)
             self.assertIn(f"run: {flag}: position {position}; there are 3 tokens, numbered from 0", said)
+        self.run_command(*args, "--hide", "1")
+        said = self.refused(*args, "--hide", "0,2")
+        self.assertEqual(said, "run: --hide: position 2 is the last: no later token could read it, and a token always "
+                               "reads itself, so nothing would change\n")
         self.assertIn("run: --mean-ablate: 1.3 is taken away by --ablate already",
                       self.refused(*args, "--ablate", "1.3", "--mean-ablate", "1.3"))
 
