@@ -27,6 +27,7 @@ void check_paths(std::vector<Output>& outputs, std::vector<Problem>& problems) {
     const bool is_npy = output.path.ends_with(".npy");
     if (!is_npy && !output.path.ends_with(".safetensors"))
       problems.push_back({output.flag, output.path + ": must end in .npy or .safetensors"});
+    need_writable(output.flag, output.path, problems);
     for (std::size_t other = 0; is_npy && other < n; ++other)
       if (outputs[other].path == output.path)
         problems.push_back({output.flag, output.path + ": is also the file of " +

@@ -174,11 +174,16 @@ int run_model(const BenchArgs& args) {
       });
   report.machine = std::move(machine);
   show(machine_text(report.machine) + model_text(report));
-  if (!args.json.empty()) write_result(args.json, model_json(report));
+  if (!args.json.empty())
+    write_for("bench", "--json", [&] { write_result(args.json, model_json(report)); });
   return 0;
 }
 
 int run(const BenchArgs& args) {
+  std::vector<Problem> problems;
+  need_writable("--json", args.json, problems);
+  need_writable("--svg", args.svg, problems);
+  if (!problems.empty()) throw IoError("bench", std::move(problems));
   if (!args.model.empty()) return run_model(args);
   const std::vector<BenchRow> rows = rows_of(args);
   if (args.is_list) {
@@ -221,8 +226,10 @@ int run(const BenchArgs& args) {
       show(growth_text(report.growth));
     }
   }
-  if (!args.json.empty()) write_result(args.json, to_json_text(report));
-  if (!args.svg.empty()) write_result(args.svg, to_svg(report));
+  if (!args.json.empty())
+    write_for("bench", "--json", [&] { write_result(args.json, to_json_text(report)); });
+  if (!args.svg.empty())
+    write_for("bench", "--svg", [&] { write_result(args.svg, to_svg(report)); });
   return is_right ? 0 : 1;
 }
 

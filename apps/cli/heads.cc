@@ -71,6 +71,7 @@ HeadsCall read_call(const HeadsArgs& args) {
     problems.push_back({"--cell", "is of the pictures that -o FILE.safetensors keeps"});
   if (!args.out.empty() && !args.out.ends_with(".safetensors"))
     problems.push_back({"-o", args.out + ": several tensors are written, as .safetensors"});
+  need_writable("-o", args.out, problems);
   call.threads = static_cast<int>(whole("--threads", args.threads, 0, kMostThreads, problems));
   if (!problems.empty()) throw OptionError("heads", std::move(problems));
   return call;

@@ -385,6 +385,10 @@ void refuse_ignored(const CLI::App& command, const TraceArgs& args, const std::s
   if (!is_model(args.name)) refuse_model_flags(args, problems);
   if (args.has_scale && args.remove_scale)
     refuse("--scale", "does not go with --remove-scale; choose one");
+  if (!args.save_case.empty() && !ends_with(args.save_case, ".json"))
+    refuse("--save-case", args.save_case + ": a case is JSON, a file that ends in .json");
+  need_writable("-o", args.out, problems);
+  need_writable("--save-case", args.save_case, problems);
   if (!problems.empty()) throw OptionError("trace", std::move(problems));
 }
 

@@ -53,8 +53,10 @@ int run(const WorksheetArgs& args) {
   std::vector<Problem> problems;
   const std::string format = format_of(args, "-o", args.out, "text");
   const std::string key_format = format_of(args, "--key", args.key, format);
+  need_writable("-o", args.out, problems);
+  need_writable("--key", args.key, problems);
   const std::optional<doctor::Worksheet> sheet = doctor::make_worksheet(args.options, problems);
-  if (!sheet) throw OptionError("worksheet", std::move(problems));
+  if (!problems.empty()) throw OptionError("worksheet", std::move(problems));
   write_for("worksheet", "-o",
             [&] { write_result(args.out, page(*sheet, false, format, args.standalone)); });
   if (args.has_key)

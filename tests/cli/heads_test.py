@@ -170,6 +170,8 @@ class Heads(Case):
         self.assertIn("--sort", self.refused("heads", model, "--tokens", "1", "--sort", "size"))
         self.assertIn("heads: --cell: is of the pictures", self.refused("heads", model, "--tokens", "1", "--cell", "3"))
         self.assertIn("heads: --tokens: id 100000", self.refused("heads", model, "--tokens", "100000"))
+        self.assertEqual(self.refused("heads", "nowhere", "--tokens", "1", "-o", "/nonexistent/h.safetensors"),
+                         "heads: -o: /nonexistent/h.safetensors: cannot be created: No such file or directory\n")
         self.assertIn("--tokens: does not go with --prompt",
                       self.refused("heads", model, "--tokens", "1", "--prompt", "a"))
 
