@@ -58,9 +58,14 @@ std::vector<SignedWord> read_sum(const std::string& text, std::vector<Problem>& 
   return terms;
 }
 
+// "doctor,nurse"; spaces around a word are not of it.
 std::vector<std::string> read_list(const std::string& text) {
   std::vector<std::string> words;
-  for (const std::string_view word : split_at_commas(text)) words.emplace_back(word);
+  for (std::string_view word : split_at_commas(text)) {
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    while (word.ends_with(' ')) word.remove_suffix(1);
+    words.emplace_back(word);
+  }
   return words;
 }
 
@@ -82,11 +87,18 @@ struct WordsCall {
 
 WordsCall read_call(const WordsArgs& args, std::vector<Problem>& problems) {
   WordsCall call;
-  const int ways = static_cast<int>(args.nearest.has_value()) +
-                   static_cast<int>(args.analogy.has_value()) +
-                   static_cast<int>(!args.between.empty());
-  if (ways != 1)
-    problems.push_back({"words", "one of --nearest, --analogy and --between is needed"});
+  const char* asked = nullptr;
+  for (const auto& [flag, is_given] : {std::pair("--nearest", args.nearest.has_value()),
+                                       std::pair("--analogy", args.analogy.has_value()),
+                                       std::pair("--between", !args.between.empty())}) {
+    if (is_given && asked != nullptr)
+      problems.push_back({flag, std::string("does not go with ") + asked + "; one is answered"});
+    if (is_given && asked == nullptr) asked = flag;
+  }
+  if (asked == nullptr)
+    problems.push_back({"--nearest",
+                        "missing; give --nearest WORD, --analogy SUM or --between "
+                        "FROM,TO"});
   const std::optional<index_t> count = parse_integer(args.count);
   if (!count || *count < 1)
     problems.push_back({"--count", args.count + ": a whole number from 1 is needed"});
@@ -141,6 +153,17 @@ class Words {
       write_result("", lines_);
   }
 
+  std::vector<Neighbour> nearest_to(const char* flag, const std::vector<double>& sum,
+                                    const std::vector<index_t>& left_out) const {
+    try {
+      return nearest_tokens(model_, sum, call_.count, left_out);
+    } catch (const OptionError& error) {
+      std::vector<Problem> problems = error.problems();
+      for (Problem& problem : problems) problem.where = flag;
+      throw OptionError("words", std::move(problems));
+    }
+  }
+
   // The nearest tokens to a word, or to a sum of words; the words themselves stand apart.
   void near() {
     const char* flag = args_.nearest ? "--nearest" : "--analogy";
@@ -167,7 +190,7 @@ class Words {
       lines_ += "\n";
     }
     json_["nearest"] = Json::array();
-    for (const Neighbour& one : nearest_tokens(model_, sum, call_.count, left_out)) {
+    for (const Neighbour& one : nearest_to(flag, sum, left_out)) {
       lines_ += decimals(one.cosine, 4) + "  " + known_.token(one.id) + "\n";
       json_["nearest"].push_back(
           {{"id", one.id}, {"token", known_.token(one.id)}, {"cosine", one.cosine}});

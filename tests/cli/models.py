@@ -16,6 +16,32 @@ def numbers(entry):
     return shape, list(struct.unpack(f"<{len(raw) // struct.calcsize(letter)}{letter}", raw))
 
 
+def with_spelled(folder, spelled):
+    """A copy of the model llama in `folder` (links to its files) with a vocabulary of GPT-2's alphabet: id 7 is "w7", but
+    for those that `spelled` names {id: token}."""
+    path = os.path.join(folder, "spelled")
+    os.mkdir(path)
+    llama = os.path.join(MODELS, "llama")
+    for name in os.listdir(llama):
+        os.symlink(os.path.join(llama, name), os.path.join(path, name))
+    with open(os.path.join(llama, "config.json"), encoding="utf-8") as file:
+        count = json.load(file)["vocab_size"]
+    words = {0: "<unk>", **spelled}
+    content = {"version": "1.0", "truncation": None, "padding": None, "normalizer": None,
+               "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+               "added_tokens": [{"id": 0, "content": "<unk>", "single_word": False, "lstrip": False, "rstrip": False,
+                                 "normalized": False, "special": True}],
+               "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+                                 "use_regex": True},
+               "post_processor": None,
+               "model": {"type": "WordLevel", "vocab": {words.get(n, f"w{n}"): n for n in range(count)},
+                         "unk_token": "<unk>"}}
+    for name, value in (("tokenizer.json", content), ("tokenizer_config.json", {"unk_token": "<unk>"})):
+        with open(os.path.join(path, name), "w", encoding="utf-8") as file:
+            json.dump(value, file)
+    return path
+
+
 def with_words(folder, model, special, config=None):
     """A copy of `model` in `folder` (links to its files) with a vocabulary: id 7 is "w7", but for those that `special`
     names {id: token}. Words stand between spaces. `config`: tokenizer_config.json."""

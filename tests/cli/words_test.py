@@ -6,7 +6,7 @@ import math
 import os
 
 from glasshead import Case, main, read_safetensors
-from models import MODELS, numbers
+from models import MODELS, numbers, with_spelled
 
 LLAMA = os.path.join(MODELS, "llama")
 
@@ -15,27 +15,6 @@ def table():
     (rows, width), values = numbers(
         read_safetensors(os.path.join(LLAMA, "model.safetensors"))["model.embed_tokens.weight"])
     return [values[n * width:(n + 1) * width] for n in range(rows)]
-
-
-def with_spaces(folder):
-    """The model with a vocabulary in which a token may begin with a space, as byte-level BPE has it."""
-    path = os.path.join(folder, "spaces")
-    os.mkdir(path)
-    for name in os.listdir(LLAMA):
-        os.symlink(os.path.join(LLAMA, name), os.path.join(path, name))
-    words = {0: "<unk>", 5: "\u0120king", 6: "king", 7: "queen", 8: "-", 9: "\u0120man"}
-    vocab = {words.get(n, f"w{n}"): n for n in range(len(table()))}
-    content = {"version": "1.0", "truncation": None, "padding": None, "normalizer": None, "decoder": None,
-               "added_tokens": [{"id": 0, "content": "<unk>", "single_word": False, "lstrip": False, "rstrip": False,
-                                 "normalized": False, "special": True}],
-               "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
-                                 "use_regex": True},
-               "post_processor": None,
-               "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"}}
-    for name, value in (("tokenizer.json", content), ("tokenizer_config.json", {"unk_token": "<unk>"})):
-        with open(os.path.join(path, name), "w", encoding="utf-8") as file:
-            json.dump(value, file)
-    return path
 
 
 def dot(a, b):
@@ -81,11 +60,12 @@ class Words(Case):
                   for a, way in ((3, one), (5, other)) for x in (7, 8)]
         self.close([place["place"] for place in found["places"]], places, 1e-13)
         text = self.run_command(*args).out
+        self.assertEqual(self.run_command(*args[:-1], " #7,  #8 ").out, text)  # spaces are not of a word
         self.assertIn(f"#3 → #4 and #5 → #6: cosine {cosine(one, other):.4f}\n", text)
         self.assertIn(f"{places[1]:>8.4f}  #8\n", text)
 
     def test_a_word_is_taken_with_its_space_else_without_else_in_pieces(self):
-        model = with_spaces(self.folder)
+        model = with_spelled(self.folder, {5: "\u0120king", 6: "king", 7: "queen", 8: "-", 9: "\u0120man"})
         if "without tokenizers" in self.run_command("words", model, "--nearest", "king", code=None).err:
             self.skipTest("configured without tokenizers")
         rows = table()
@@ -108,7 +88,12 @@ class Words(Case):
 
     def test_nonsense_is_refused(self):
         self.assertEqual(self.refused("words", LLAMA),
-                         "words: words: one of --nearest, --analogy and --between is needed\n")
+                         "words: --nearest: missing; give --nearest WORD, --analogy SUM or --between FROM,TO\n")
+        self.assertEqual(self.refused("words", LLAMA, "--nearest", "#1", "--analogy", "#1 + #2", "--between", "#1,#2"),
+                         "words: --analogy: does not go with --nearest; one is answered\n"
+                         "words: --between: does not go with --nearest; one is answered\n")
+        self.assertRegex(self.refused("words", LLAMA, "--analogy", "#5 - #5"), "^words: --analogy: is 0 everywhere")
+        self.assertIn("a token by its id needs none: #123", self.refused("words", LLAMA, "--nearest", "king"))
         self.assertEqual(self.refused("words", LLAMA, "--analogy", "#1 -", "--count", "0", "--of", "#2"),
                          "words: --count: 0: a whole number from 1 is needed\n"
                          "words: --analogy: #1 -: words with + or - between them, spaces around: king - man + woman\n"
