@@ -200,7 +200,11 @@ void put(const Document& document, const JsonPart& json, const TraceArgs& args,
     });
     return;
   }
-  save(args, render(document, args, format));
+  const std::string page = render(document, args, format);
+  if (format == "csv" && page.empty())
+    throw OptionError("trace", {{"--format", "csv holds matrices, and " + mode +
+                                                 " shows none; other formats have it"}});
+  save(args, page);
 }
 
 // `known`: everything that could have been named.
@@ -405,7 +409,7 @@ int run_case_modes(TraceArgs args, const std::string& format) {
     Document document = wire::build_document(c, trace, all);
     if (subject.head) add_head(document, *subject.head, trace, options, subject.is_own);
     choose_steps(document, args);
-    put(document, {}, args, format, "trace");
+    put(document, {}, args, format, "--steps");
   }
   return 0;
 }

@@ -34,9 +34,12 @@ std::string to_html(const Document& document);
 inline constexpr index_t kSvgCells = 64;
 std::string to_svg(const Document& document);
 
-// The first table that is shown, its exact numbers (shortest digits that read back the same);
-// hidden pairs are empty fields. RFC 4180; a label that a spreadsheet would take for a formula gets
-// an apostrophe in front.
+// The exact numbers (shortest digits that read back the same); hidden pairs are empty fields. Where
+// one matrix is shown: its rows, with the names of rows and columns. Where several are: every
+// matrix there is, a line for each number, under the header "matrix,head,row,column,value", head
+// empty for a plain matrix, row and column by name, or by number where they have none. RFC 4180; a
+// label that a spreadsheet would take for a formula gets an apostrophe in front. Empty where
+// nothing is a matrix.
 std::string to_csv(const Document& document);
 
 // Text for each form: nothing in it can end or open markup.

@@ -1,8 +1,11 @@
 """What the commands say when something is wrong: in the words of who typed it, and where to look."""
 
+import csv
+import io
+import json
 import struct
 
-from glasshead import Case, main
+from glasshead import Case, flatten, main
 
 
 class Attend(Case):
@@ -51,7 +54,61 @@ class Attend(Case):
         self.assertIn("save them one by one", self.refused("attend", "--q", "a.npz", "--k", self.k, "--v", self.k))
 
 
+    def test_files_that_cannot_be_written_are_said_with_what_else_is_wrong(self):
+        said = self.refused("attend", "--q", "nowhere.npy", "--k", self.k, "--v", self.k, "-o", "/nonexistent/o.npy",
+                            "--lse", "/nonexistent/l.npy")
+        for line in ("attend: -o: /nonexistent/o.npy: cannot be created: No such file or directory",
+                     "attend: --lse: /nonexistent/l.npy: cannot be created", "nowhere.npy"):
+            self.assertIn(line, said)
+        said = self.refused("bench", "--model", "nowhere", "--json", "/nonexistent/b.json")
+        self.assertEqual(said, "bench: --json: /nonexistent/b.json: cannot be created: No such file or directory\n")
+
+
+class Names(Case):
+    def test_what_the_library_refuses_is_said_in_the_command_s_name(self):
+        for command in (("bench", "--model", "nowhere"), ("run", "nowhere", "--tokens", "1"),
+                        ("heads", "nowhere", "--tokens", "1"), ("reads", "nowhere", "--tokens", "1", "--query", "0"),
+                        ("words", "nowhere", "--nearest", "#1"), ("inspect", "./nowhere"),
+                        ("doctor", "nowhere", "--activations", "nowhere.safetensors", "--tokens", "1")):
+            said = self.refused(*command)
+            self.assertRegex(said, f"^{command[0]}: ")
+            self.assertNotIn("::", said)
+
+    def test_another_command_s_or_program_s_name_of_a_flag_is_answered_with_this_one_s(self):
+        self.assertIn("trace: --json: no such option; did you mean --format json?",
+                      self.refused("trace", "three-tokens", "--json"))
+        for command in ("trace", "reads", "heads", "run"):
+            self.assertIn(f"{command}: --text: no such option; did you mean --prompt?",
+                          self.refused(command, "three-tokens", "--text", "a"))
+
+
 class Trace(Case):
+    def test_a_csv_of_several_matrices_is_a_list_of_all_their_numbers(self):
+        for case, steps in (("three-tokens-causal", ("--steps", "weights,out")), ("two-heads", ())):
+            found = json.loads(self.run_command("trace", case, "--format", "json").out)
+            rows = list(csv.reader(io.StringIO(self.run_command("trace", case, *steps, "--format", "csv").out)))
+            self.assertEqual(rows[0], ["matrix", "head", "row", "column", "value"])
+            for name in ("weights", "out"):
+                ours = [row for row in rows if row[0] == name]
+                expected = flatten(found[name])
+                hidden = [not x for x in flatten(found["mask"]["allowed"])] if name == "weights" and "mask" in found else []
+                self.assertEqual(len(ours), len(expected))
+                for n, (row, x) in enumerate(zip(ours, expected)):
+                    self.assertEqual(row[4], "" if hidden and hidden[n % len(hidden)] else row[4])
+                    if row[4]:
+                        self.assertEqual(float(row[4]), x)
+            if steps:
+                self.assertEqual({row[0] for row in rows[1:]}, {"weights", "out"})
+        heads = {row[1] for row in rows if row[0] == "weights"}
+        self.assertEqual(heads, {"0", "1"})
+        one = self.run_command("trace", "three-tokens", "--steps", "weights", "--format", "csv").out
+        self.assertTrue(one.startswith(",A,B,C\n"), one)
+        both = self.run_command("trace", "three-tokens-causal", "--mistake", "mask-after", "--format", "csv").out
+        for name in ("weights wrong", "weights right", "out wrong", "out right"):
+            self.assertIn(f"\n{name},,A,", both)
+        self.assertIn("trace: --format: csv holds matrices, and --explain shows none",
+                      self.refused("trace", "three-tokens", "--explain", "--format", "csv"))
+
     def test_a_file_that_cannot_be_written_is_named_with_its_flag(self):
         for name in ("t.txt", "t.json", "t.npy"):
             self.assertIn(f"trace: -o: /nonexistent/{name}: cannot be",
