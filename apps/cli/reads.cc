@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/model_files.h"
 #include "cli/run_report.h"
+#include "cli/token_label.h"
 #include "cli/values.h"
 #include "glasshead/model.h"
 #include "glasshead/tokenizer.h"
@@ -61,7 +62,8 @@ class Reads {
     if (args.query) read_query_flag(problems);
     if (!problems.empty()) throw OptionError("reads", std::move(problems));
     for (const std::vector<index_t>* ids : {&ids_, &asking_})
-      for (const index_t id : *ids) width_ = std::max<std::size_t>(width_, word(id).size());
+      for (const index_t id : *ids)
+        width_ = std::max<std::size_t>(width_, token_label(words_, id).size());
     width_ = std::min<std::size_t>(width_, 16);
   }
 
@@ -141,8 +143,12 @@ class Reads {
     const bool is_known = words_ && id >= 0 && id < words_->size();
     return is_known ? words_->token(id) : std::to_string(id);
   }
-  std::string token(index_t at) const { return word(ids_[static_cast<std::size_t>(at)]); }
-  std::string asker(index_t at) const { return word(asking_[static_cast<std::size_t>(at)]); }
+  std::string token(index_t at) const {
+    return token_label(words_, ids_[static_cast<std::size_t>(at)]);
+  }
+  std::string asker(index_t at) const {
+    return token_label(words_, asking_[static_cast<std::size_t>(at)]);
+  }
 
   // What the taps of some weights have kept, of every layer asked for.
   NamedTensors weights(Tap tap) {

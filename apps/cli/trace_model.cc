@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "cli/model_files.h"
+#include "cli/token_label.h"
 #include "cli/values.h"
-#include "wire/utf8.h"
 
 namespace glasshead::cli {
 namespace {
@@ -24,28 +24,9 @@ std::optional<Tokenizer> vocabulary(const TraceArgs& args) {
   }
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = wire::utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-// The token's bytes in a text without the space before it, or, where that shows nothing, as the
-// vocabulary spells it.
-std::string label_of(const std::optional<Tokenizer>& words, index_t id) {
-  if (!words || id < 0 || id >= words->size()) return std::to_string(id);
-  std::string text = words->bytes_of(id);
-  if (text.starts_with(' ')) text.erase(0, 1);
-  const bool is_seen = text.find_first_not_of(" \t\r\n") != std::string::npos;
-  return is_seen && !words->is_special(id) && is_utf8(text) ? text : words->token(id);
-}
-
 HeadTokens with_labels(std::vector<index_t> ids, const std::optional<Tokenizer>& words) {
   HeadTokens tokens;
-  for (const index_t id : ids) tokens.labels.push_back(label_of(words, id));
+  for (const index_t id : ids) tokens.labels.push_back(token_label(words, id));
   tokens.ids = std::move(ids);
   return tokens;
 }
@@ -61,9 +42,10 @@ HeadTexts read_texts(const TraceArgs& args, const std::optional<Tokenizer>& word
                                         : "missing; a model needs a text to read: --prompt TEXT or "
                                           "--tokens IDS"});
   } else {
-    ids = args.prompt ? ids_of(*words, "--prompt", *args.prompt)
-                      : parse_integers("--tokens", *args.tokens, problems)
-                            .value_or(std::vector<index_t>{0});
+    ids =
+        args.prompt
+            ? ids_of(*words, "--prompt", *args.prompt)
+            : parse_integers("--tokens", *args.tokens, problems).value_or(std::vector<index_t>{0});
     if (ids.empty()) problems.push_back({text_flag(args), "has no token; at least one is needed"});
   }
   if (args.decoder_tokens)

@@ -79,9 +79,9 @@ void attention_rows(const Case& c, const ByHand& hand, const AttentionPart& part
           hidden_row(*part.plan, m / part.shape.heads, m % part.shape.heads, i);
       if (rows.size() > 1 || part.has_heads) {
         const auto at = static_cast<std::size_t>(i);
-        std::string head = part.prefix + "row " +
-                           (at < c.query_labels.size() ? shown_labels({c.query_labels[at]})[0]
-                                                       : fmt::format("{}", i));
+        std::string head =
+            part.prefix + "row " +
+            (at < c.query_labels.size() ? shown_labels(c.query_labels)[at] : fmt::format("{}", i));
         if (part.has_heads) head += fmt::format(", head {}", m % part.shape.heads);
         lines.push_back(head);
       }
@@ -128,7 +128,7 @@ void other_rows(const Case& c, const ByHand& hand, const Step& step, const Docum
       std::string name = step.tap;
       if (matrices.count > 1) name += fmt::format(" {}", m);
       if (matrices.rows > 1 && !(has_labels && options.query))
-        name += " " + (has_labels ? shown_labels({c.query_labels[static_cast<std::size_t>(i)]})[0]
+        name += " " + (has_labels ? shown_labels(c.query_labels)[static_cast<std::size_t>(i)]
                                   : fmt::format("{}", i));
       lines.push_back("by hand   " + name + " " +
                       vector_words(row_of(rounded, m, i), hand.decimals));

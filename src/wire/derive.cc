@@ -220,7 +220,7 @@ class Deriver {
   std::string label(std::size_t n) const {
     if (std::string_view(step_.op->id) != "out") return fmt::format("{}", n);
     const std::vector<std::string> keys = Sequence(case_, trace_).keys(step_.tap);
-    return n < keys.size() ? shown_labels({keys[n]})[0] : fmt::format("{}", n);
+    return n < keys.size() ? shown_labels(keys)[n] : fmt::format("{}", n);
   }
 
   const Case& case_;

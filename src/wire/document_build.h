@@ -65,7 +65,10 @@ std::string mask_words(const AttentionOptions& options);     // "causal", "causa
 // "1/√2 = 0.7071", or "0.5"
 std::string scale_words(const AttentionPart& part, int decimals);
 
-// Labels made safe to show: controls escaped, cut to kLabelCells.
+// A label made safe to show: controls escaped, cut to kLabelCells.
+std::string shown_label(const std::string& label);
+// All of a matrix's rows or columns. Where two would look alike, each says which it is: "0 the",
+// "1 cat", "2 the".
 std::vector<std::string> shown_labels(const std::vector<std::string>& labels);
 
 // The row numbers of [0, n) that are shown.

@@ -65,12 +65,12 @@ std::vector<char> hidden_marks(const TableSource& source, const Leading& leading
   return hidden_row(*source.part->plan, leading.b, leading.h, i);
 }
 
-void label_long_row(Table::LongRow& row, const TableSource& source,
-                    const std::vector<std::string>& columns, index_t m, index_t i,
+// The key's number stands beside its label.
+void label_long_row(Table::LongRow& row, const TableSource& source, index_t m, index_t i,
                     const PrintOptions& print) {
   for (Table::LongEntry& entry : row.top) {
     const auto key = static_cast<std::size_t>(entry.key);
-    if (key < columns.size()) entry.label = columns[key];
+    if (key < source.column_labels.size()) entry.label = shown_label(source.column_labels[key]);
     if (source.scores)
       entry.score = print_number(row_of(*source.scores, m, i)[key], print.decimals);
   }
@@ -86,13 +86,13 @@ void add_row(Table& table, const TableSource& source, const Case& c, const Leadi
   if (is_long && source.kind == TableKind::weights) {
     PrintedLongRow printed = print_long_weights_row(row, hidden_marks(source, leading, i), print,
                                                     sink_share(source.part, m, i));
-    label_long_row(printed.row, source, table.column_labels, m, i, print);
+    label_long_row(printed.row, source, m, i, print);
     table.long_rows.push_back(std::move(printed.row));
     table.sums.push_back(printed.sum);
   } else if (is_long) {
     Table::LongRow printed =
         print_long_row(row, hidden_marks(source, leading, i), print.decimals, is_scientific);
-    label_long_row(printed, source, table.column_labels, m, i, print);
+    label_long_row(printed, source, m, i, print);
     table.long_rows.push_back(std::move(printed));
   } else if (source.kind == TableKind::weights) {
     PrintedRow printed = print_weights_row(row, hidden_marks(source, leading, i), print,

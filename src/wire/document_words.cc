@@ -89,10 +89,18 @@ std::string scale_words(const AttentionPart& part, int decimals) {
   return fmt::format("1/√{}", part.d_k) + " = " + value;
 }
 
+std::string shown_label(const std::string& label) {
+  return cut(escape_controls(label), kLabelCells);
+}
+
 std::vector<std::string> shown_labels(const std::vector<std::string>& labels) {
   std::vector<std::string> shown;
   shown.reserve(labels.size());
-  for (const std::string& label : labels) shown.push_back(cut(escape_controls(label), kLabelCells));
+  for (const std::string& label : labels) shown.push_back(shown_label(label));
+  std::vector<std::string> sorted = shown;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end()) return shown;
+  for (std::size_t n = 0; n < shown.size(); ++n) shown[n] = fmt::format("{} {}", n, shown[n]);
   return shown;
 }
 

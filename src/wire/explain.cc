@@ -21,8 +21,8 @@ class Explainer {
       : trace_(trace),
         part_(part),
         options_(options),
-        queries_(sequence.queries(part.prefix + "scores")),
-        keys_(sequence.keys(part.prefix + "scores")),
+        queries_(shown_labels(sequence.queries(part.prefix + "scores"))),
+        keys_(shown_labels(sequence.keys(part.prefix + "scores"))),
         first_row_(sequence.first_row(part.prefix + "scores")),
         p_(options.print.decimals),
         q_(trace.at(part.scores->reads[0])),
@@ -37,7 +37,7 @@ class Explainer {
   std::string why_allowed(index_t i, index_t j) const;
   std::string label(const std::vector<std::string>& labels, index_t n) const {
     const auto at = static_cast<std::size_t>(n);
-    return at < labels.size() ? shown_labels({labels[at]})[0] : fmt::format("{}", n);
+    return at < labels.size() ? labels[at] : fmt::format("{}", n);
   }
   double pair(const TraceTensor& value, index_t m, index_t i, index_t j) const {
     return row_of(value, m, i)[static_cast<std::size_t>(j)];
@@ -47,7 +47,7 @@ class Explainer {
   const Trace& trace_;
   const AttentionPart& part_;
   const DocumentOptions& options_;
-  std::vector<std::string> queries_, keys_;
+  std::vector<std::string> queries_, keys_;  // as shown
   index_t first_row_;
   int p_;
   const TraceTensor& q_;

@@ -71,6 +71,7 @@ class Reads(Case):
 
     def test_nonsense_is_refused(self):
         model = os.path.join(MODELS, "llama")
+        self.assertRegex(self.refused("reads", model, "--text", "a"), "--text: no such option; did you mean --prompt")
         self.assertEqual(self.refused("reads", model),
                          "reads: --prompt: missing; --prompt TEXT or --tokens IDS is needed\n"
                          "reads: --head: missing; --head LAYER.HEAD or --query N is needed\n")

@@ -6,7 +6,7 @@ import math
 import os
 
 from glasshead import Case, main, read_safetensors
-from models import MODELS, numbers, with_words
+from models import MODELS, numbers, with_spelled, with_words
 
 CHATML = "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
 
@@ -83,7 +83,10 @@ class Vocabulary(Case):
         found = self.json("run", model, "--chat", "w24 w44", *args)
         self.assertEqual(found["prompt"]["ids"], [5, 7, 24, 44, 6, 5, 8])
         self.assertEqual(found["ids"], self.json("run", model, "--tokens", "5,7,24,44,6,5,8", *args)["ids"])
-        self.assertIn("chat", self.refused("run", self.model("llama", {}), "--chat", "w1"))
+        self.assertIn("run: --chat: the chat template: the model's files have none",
+                      self.refused("run", self.model("llama", {}), "--chat", "w1"))
+        self.assertIn("run: --stop: an empty text",
+                      self.refused("run", self.model("llama", {}), "--prompt", "w1", "--stop", ""))
 
     def test_a_prompt_goes_on_in_words(self):
         model = self.model("llama", {})
@@ -112,8 +115,32 @@ class Vocabulary(Case):
         with_ids = self.run_command("trace", model, "--tokens", "15,64,9,28,41,43,19", "--layer", "1", "--head", "2",
                                     "--query", "3").out
         self.assertIn("query 3: w28", with_ids)
-        self.assertIn("trace: --tokens: does not go with --prompt",
-                      self.refused("trace", model, "--prompt", "w1", "--tokens", "1", "--layer", "0", "--head", "0"))
+        self.assertEqual(self.refused("trace", model, "--prompt", "w1", "--tokens", "1", "--layer", "0", "--head", "0"),
+                         "trace: --prompt: does not go with --tokens; the text is given in one way\n")
+
+    def test_a_text_of_no_token_is_refused(self):
+        model = self.model("llama", {})
+        said = self.refused("run", model, "--prompt", "")
+        self.assertIn("run: --prompt: has no token, and this model's tokenizer adds none", said)
+        self.assertIn("--tokens takes the id of a token to begin with, as 1 (w1)", said)
+        for command in (("heads",), ("reads", "--query", "0"), ("trace", "--layer", "0", "--head", "0")):
+            self.assertIn("--prompt: ", self.refused(command[0], model, "--prompt", "", *command[1:]))
+
+    def test_a_space_in_front_and_letters_are_seen_in_a_token_s_name(self):
+        model = with_spelled(self.folder, {5: "\u0120the", 6: "the", 7: "\u0120gr\u00c3\u00b6\u00c3\u0141e"})
+        args = ("--tokens", "5,6,7,5", "--head")
+        found = json.loads(self.run_command("trace", model, *args, "0", "--layer", "0", "--format", "json").out)
+        self.assertEqual(found["labels"]["k"], ["\u0120the", "the", "\u0120gr\u00f6\u00dfe", "\u0120the"])
+        text = self.run_command("trace", model, *args, "0", "--layer", "0", "--steps", "weights").out
+        for name in ("0 \u0120the", "1 the", "2 \u0120gr\u00f6\u00dfe", "3 \u0120the"):
+            self.assertIn(f" {name} ", text)
+        # by ids alone no vocabulary is needed, and none is looked for
+        self.assertIn("   0 5 ", self.run_command("reads", model, *args, "0.0").out)
+        for command in ("run", "heads", "reads", "trace"):
+            more = ("--query", "0") if command == "reads" else ()
+            said = self.refused(command, os.path.join(MODELS, "llama"), "--prompt", "a", *more)
+            self.assertIn("token ids need none: give --tokens 1,2,3", said)
+            self.assertRegex(said, f"^{command}: ")
 
 
 if __name__ == "__main__":
