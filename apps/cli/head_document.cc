@@ -99,6 +99,7 @@ void arrange_projected(wire::Section& projected, const std::vector<double>& row,
   if (row.size() <= kWideRow || options.print.is_full) return;
   for (wire::Table& table : projected.tables) table.is_repeated = true;
   projected.lines.push_back(row_words(row, options.print.decimals));
+  projected.wraps_lines = true;
 }
 
 std::string error_words(const HeadComparison& found) {

@@ -120,6 +120,7 @@ DocumentOptions document_options(const TraceArgs& args, const Case& c, const std
   options.print.rounding =
       args.round == "nearest" ? wire::RowRounding::nearest : wire::RowRounding::sum_to_one;
   options.steps = args.steps;
+  options.width = args.width;
   if (format == "svg") options.map_above = wire::kSvgCells;
   std::vector<Problem> problems;
   if (!args.query.empty()) {
@@ -450,23 +451,24 @@ void add(CLI::App& command, int& exit_code) {
 
 }  // namespace
 
-const Command kTrace{"trace", "Show every step of a worked example with its numbers and shapes",
-                     "# from queries to output, on one screen\n"
-                     "glasshead trace three-tokens-causal\n"
-                     "# how the weights of one row come about\n"
-                     "glasshead trace three-tokens-causal --query B --explain\n"
-                     "# what a change moves, and what it does not\n"
-                     "glasshead trace three-tokens --set 'X[B]=1,1' --diff\n"
-                     "# what rounding on paper does\n"
-                     "glasshead trace cat-chases-mouse --by-hand 2\n"
-                     "# a classic slip beside the right run\n"
-                     "glasshead trace three-tokens-causal --mistake mask-after\n"
-                     "# a head of a model at one token\n"
-                     "glasshead trace stories260K --prompt \"Once upon a time\" --layer 2 --head 3\n"
-                     "# one file for a browser\n"
-                     "glasshead trace two-heads -o page.html\n"
-                     "# a lesson to edit, one file that needs no network\n"
-                     "glasshead trace three-tokens --interactive -o lesson.html\n",
-                     add};
+const Command kTrace{
+    "trace", "Show every step of a worked example with its numbers and shapes",
+    "# from queries to output, on one screen\n"
+    "glasshead trace three-tokens-causal\n"
+    "# how the weights of one row come about\n"
+    "glasshead trace three-tokens-causal --query B --explain\n"
+    "# what a change moves, and what it does not\n"
+    "glasshead trace three-tokens --set 'X[B]=1,1' --diff\n"
+    "# what rounding on paper does\n"
+    "glasshead trace cat-chases-mouse --by-hand 2\n"
+    "# a classic slip beside the right run\n"
+    "glasshead trace three-tokens-causal --mistake mask-after\n"
+    "# a head of a model at one token\n"
+    "glasshead trace stories260K --prompt \"Once upon a time\" --layer 2 --head 3\n"
+    "# one file for a browser\n"
+    "glasshead trace two-heads -o page.html\n"
+    "# a lesson to edit, one file that needs no network\n"
+    "glasshead trace three-tokens --interactive -o lesson.html\n",
+    add};
 
 }  // namespace glasshead::cli

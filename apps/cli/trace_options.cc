@@ -71,7 +71,7 @@ constexpr Effect kEffects[] = {
     {"--query", kOfRows, kPages | kJson, kExplain},
     {"--head", kOfRows, kPages | kJson, kExplain},
     {"--decimals", kOfRows | kSweep | kCheckJson, kPages | kJson, kSteps | kExplain | kMistake},
-    {"--full", kSteps | kExplain | kMistake | kGradients | kCheckJson, kPages | kJson,
+    {"--full", kSteps | kExplain | kDiff | kMistake | kGradients | kCheckJson, kPages | kJson,
      kSteps | kExplain | kMistake},
     {"--percent", kOfPrintedWeights, kPages | kJson, kSteps | kExplain | kMistake},
     {"--round", kOfPrintedWeights, kPages | kJson, kSteps | kExplain | kMistake},
@@ -304,8 +304,9 @@ void add_printing(CLI::App& command, TraceArgs& args) {
       ->group("Printing");
   command
       .add_option("-o,--out", args.out,
-                  "Write to this file: .txt .json .md .tex .html .svg .csv, or numbers: .npy (out, "
-                  "or the one matrix of --steps) .safetensors (all, or those of --steps)")
+                  "Write to this file: .txt .json .md .tex .html .svg, or numbers: .npy (out, or the one "
+                  "matrix of --steps) .csv (one matrix, or a list of several) .safetensors; the last "
+                  "two all, or those of --steps")
       ->type_name("FILE")
       ->group("Printing");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,12 @@ namespace {
 
 bool is_same(double a, double b) { return is_unmoved(a, b); }
 
+// How far a number moved; from or to what is none, furthest.
+double distance(double a, double b) {
+  const double d = std::fabs(b - a);
+  return std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
+}
+
 class Differ {
  public:
   Differ(const Comparison& comparison, const AttentionPart& before, const AttentionPart& after,
@@ -22,8 +29,9 @@ class Differ {
       : comparison_(comparison), before_(before), after_(after), options_(options) {
     const Sequence sequence(comparison.after_case, comparison.after);
     const std::string tap = after.prefix + "scores";
-    queries_ = sequence.queries(tap);
-    keys_ = sequence.keys(tap);
+    queries_ = shown_labels(sequence.queries(tap));
+    key_names_ = sequence.keys(tap);
+    keys_ = shown_labels(key_names_);
     if (options.query) query_ = *options.query - sequence.first_row(tap);
   }
 
@@ -44,22 +52,32 @@ class Differ {
   Row row(index_t m, index_t i) const;
   std::string label(const std::vector<std::string>& labels, index_t n) const {
     const auto at = static_cast<std::size_t>(n);
-    return at < labels.size() ? shown_labels({labels[at]})[0] : fmt::format("{}", n);
+    return at < labels.size() ? labels[at] : fmt::format("{}", n);
+  }
+  // Of a key whose number stands beside it.
+  std::string key_label(index_t j) const {
+    const auto at = static_cast<std::size_t>(j);
+    return at < key_names_.size() ? shown_label(key_names_[at]) : std::string();
   }
   std::string cell(const Cell& before, const Cell& after) const;
   void count(index_t m);
   std::vector<char> hidden(const AttentionPart& part, index_t m, index_t i) const {
     return hidden_row(*part.plan, m / part.shape.heads, m % part.shape.heads, i);
   }
+  void weights_grid(index_t m, const std::vector<index_t>& rows,
+                    std::vector<std::string>& out) const;
+  void weights_moved_most(index_t m, index_t i, std::vector<std::string>& out) const;
   std::string why_unmoved(index_t m, index_t i) const;
-  std::string out_line(index_t m) const;
+  void out_lines(index_t m, const std::vector<index_t>& rows, std::vector<std::string>& out) const;
+  std::string out_words(index_t m, index_t i) const;
+  std::string out_moved_most(index_t m, index_t i) const;
   std::string what_changed() const;
 
   const Comparison& comparison_;
   const AttentionPart& before_;
   const AttentionPart& after_;
   const DocumentOptions& options_;
-  std::vector<std::string> queries_, keys_;
+  std::vector<std::string> queries_, keys_, key_names_;  // as shown; as they are
   std::optional<index_t> query_;
   index_t weights_ = 0, unmoved_ = 0;
   std::vector<index_t> unmoved_rows_;
@@ -99,10 +117,22 @@ void Differ::count(index_t m) {
 }
 
 void Differ::lines(index_t m, std::vector<std::string>& out) {
-  constexpr int kSeparator = 3, kHeaderBack = 5;
   const std::vector<index_t> rows = shown_rows(after_.shape.q_len, query_);
+  if (after_.shape.kv_len <= kLongRow || options_.print.is_full)
+    weights_grid(m, rows, out);
+  else
+    for (const index_t i : rows) weights_moved_most(m, i, out);
+  out_lines(m, rows, out);
+  out.push_back(summary(m));
+}
+
+// Every weight before and after, and what the rows add to; as many keys beside one another as fit.
+void Differ::weights_grid(index_t m, const std::vector<index_t>& rows,
+                          std::vector<std::string>& out) const {
+  constexpr int kSeparator = 3, kHeaderBack = 5;
   std::vector<std::vector<std::string>> cells;
   std::vector<std::string> sums;
+  int label_width = 0, sum_width = 0;
   for (const index_t i : rows) {
     const Row both = row(m, i);
     cells.emplace_back();
@@ -110,53 +140,141 @@ void Differ::lines(index_t m, std::vector<std::string>& out) {
       cells.back().push_back(cell(both.before.cells[j], both.after.cells[j]));
     const RowSum& sum = both.after.sum;
     sums.push_back(sum.text + (sum.is_empty ? "" : sum.is_ok ? " ✓" : " ✗"));
-  }
-  int label_width = 0;
-  for (const index_t i : rows)
     label_width = std::max(label_width, display_width(label(queries_, i)));
-  std::vector<std::string> lines(rows.size() + 1);
-  lines[0] = "weights";
-  for (std::size_t n = 0; n < rows.size(); ++n)
-    lines[n + 1] = "  " + pad_right(label(queries_, rows[n]), label_width);
-  int start = 2 + label_width;
-  for (index_t j = 0; j < after_.shape.kv_len; ++j) {
-    int width = 0;
-    for (const auto& row_cells : cells)
-      width = std::max(width, display_width(row_cells[static_cast<std::size_t>(j)]));
-    start += kSeparator;
-    const std::string name = label(keys_, j);
-    const int at = start + std::max(width - kHeaderBack, 0);
-    lines[0] = pad_right(lines[0], std::max(at, display_width(lines[0]) + 1)) + name;
-    for (std::size_t n = 0; n < rows.size(); ++n)
-      lines[n + 1] = pad_right(lines[n + 1], start) + cells[n][static_cast<std::size_t>(j)];
-    start += width;
+    sum_width = std::max(sum_width, display_width(sums.back()));
   }
-  start += kSeparator;
-  const int digits = sums.empty() ? 0 : display_width(sums[0]) - 2;
-  lines[0] =
-      pad_right(lines[0], std::max(start + std::max(digits, 0), display_width(lines[0]) + 1)) + "Σ";
-  for (std::size_t n = 0; n < rows.size(); ++n)
-    lines[n + 1] = pad_right(lines[n + 1], start) + sums[n];
-  out.insert(out.end(), lines.begin(), lines.end());
-  out.push_back(out_line(m));
-  out.push_back(summary(m));
+  const index_t keys = after_.shape.kv_len;
+  index_t j = 0;
+  do {
+    std::vector<std::string> lines(rows.size() + 1);
+    if (j == 0) lines[0] = "weights";
+    for (std::size_t n = 0; n < rows.size(); ++n)
+      lines[n + 1] = "  " + pad_right(label(queries_, rows[n]), label_width);
+    int start = 2 + label_width;
+    for (bool is_first = true; j < keys; ++j, is_first = false) {
+      int width = 0;
+      for (const auto& row_cells : cells)
+        width = std::max(width, display_width(row_cells[static_cast<std::size_t>(j)]));
+      const int last = j + 1 == keys ? kSeparator + sum_width : 0;
+      if (!is_first && start + kSeparator + width + last > options_.width) break;
+      start += kSeparator;
+      const int at = start + std::max(width - kHeaderBack, 0);
+      lines[0] = pad_right(lines[0], std::max(at, display_width(lines[0]) + 1)) + label(keys_, j);
+      for (std::size_t n = 0; n < rows.size(); ++n)
+        lines[n + 1] = pad_right(lines[n + 1], start) + cells[n][static_cast<std::size_t>(j)];
+      start += width;
+    }
+    if (j == keys) {
+      start += kSeparator;
+      const int digits = sums.empty() ? 0 : display_width(sums[0]) - 2;
+      lines[0] =
+          pad_right(lines[0], std::max(start + std::max(digits, 0), display_width(lines[0]) + 1)) +
+          "Σ";
+      for (std::size_t n = 0; n < rows.size(); ++n)
+        lines[n + 1] = pad_right(lines[n + 1], start) + sums[n];
+    }
+    out.insert(out.end(), lines.begin(), lines.end());
+  } while (j < keys);
 }
 
-std::string Differ::out_line(index_t m) const {
+// The same of a long row: the weights that moved most, and the others together (as rule R7).
+void Differ::weights_moved_most(index_t m, index_t i, std::vector<std::string>& out) const {
+  const Row both = row(m, i);
+  const auto size = [](const Cell& cell) { return cell.is_hidden ? 0.0 : cell.exact; };
+  struct Moved {
+    double by = 0;
+    std::size_t key = 0;
+  };
+  std::vector<Moved> order;
+  for (std::size_t j = 0; j < both.after.cells.size(); ++j)
+    order.push_back({distance(size(both.before.cells[j]), size(both.after.cells[j])), j});
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Moved& a, const Moved& b) { return a.by > b.by; });
+  const std::size_t shown = std::min(order.size(), static_cast<std::size_t>(kLongRowTop));
+  std::vector<std::string> cells;
+  int width = 0;
+  for (std::size_t n = 0; n < shown; ++n) {
+    cells.push_back(cell(both.before.cells[order[n].key], both.after.cells[order[n].key]));
+    width = std::max(width, display_width(cells.back()));
+  }
+  out.push_back(fmt::format("weights of {}, the {} of {} that moved most", label(queries_, i),
+                            shown, order.size()));
+  for (std::size_t n = 0; n < shown; ++n) {
+    const auto key = static_cast<index_t>(order[n].key);
+    out.push_back("    " + pad_right(cells[n], width) + pad_left(fmt::format("{}", key), 7) +
+                  "   " + key_label(key));
+  }
+  double before = 0, after = 0;
+  for (std::size_t n = shown; n < order.size(); ++n) {
+    before += size(both.before.cells[order[n].key]);
+    after += size(both.after.cells[order[n].key]);
+  }
+  const auto number = [&](double x) {
+    return options_.print.is_percent ? print_percent(x, options_.print.decimals)
+                                     : print_number(x, options_.print.decimals);
+  };
+  out.push_back(fmt::format("    others ({}) {}→{}; all {}{}", order.size() - shown, number(before),
+                            number(after), both.after.sum.text,
+                            both.after.sum.is_empty ? ""
+                            : both.after.sum.is_ok  ? " ✓"
+                                                    : " ✗"));
+}
+
+std::string Differ::out_words(index_t m, index_t i) const {
   const auto words = [&](std::span<const double> row) {
     std::string text;
     for (const double x : row)
       text += (text.empty() ? "(" : ", ") + print_number(x, options_.print.decimals);
     return text + ")";
   };
-  std::string line;
-  for (const index_t i : shown_rows(after_.shape.q_len, query_)) {
-    const std::span<const double> a = row_of(was("out"), m, i), b = row_of(is("out"), m, i);
-    const bool is_unmoved = std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same);
-    line += (line.empty() ? "out   " : "   ") + label(queries_, i) + " " + words(a) +
-            (is_unmoved ? " =" : "→" + words(b));
+  const std::span<const double> a = row_of(was("out"), m, i), b = row_of(is("out"), m, i);
+  const bool is_unmoved = std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same);
+  return label(queries_, i) + " " + words(a) + (is_unmoved ? " =" : "→" + words(b));
+}
+
+// "S moved by 3.2101: [8] 4.7041→1.2003, ...": the length of the difference, and the coordinates
+// that make most of it.
+std::string Differ::out_moved_most(index_t m, index_t i) const {
+  const std::span<const double> a = row_of(was("out"), m, i), b = row_of(is("out"), m, i);
+  const int p = options_.print.decimals;
+  std::vector<std::size_t> order;
+  double squares = 0;
+  for (std::size_t d = 0; d < a.size(); ++d) {
+    if (!is_same(a[d], b[d])) order.push_back(d);
+    squares += (b[d] - a[d]) * (b[d] - a[d]);
   }
-  return line;
+  if (order.empty()) return label(queries_, i) + " =";
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+    return distance(a[x], b[x]) > distance(a[y], b[y]);
+  });
+  std::string words = fmt::format("{} moved by a length of {}, most in", label(queries_, i),
+                                  print_alone(std::sqrt(squares), p));
+  for (std::size_t n = 0; n < std::min(order.size(), static_cast<std::size_t>(kLongRowTop)); ++n)
+    words += fmt::format("{} [{}] {}→{}", n == 0 ? "" : ",", order[n], print_number(a[order[n]], p),
+                         print_number(b[order[n]], p));
+  return words;
+}
+
+// On one line where it fits.
+void Differ::out_lines(index_t m, const std::vector<index_t>& rows,
+                       std::vector<std::string>& out) const {
+  constexpr int kStart = 6, kHang = 8;
+  const bool is_long = matrices_of(is("out").shape).columns > kLongRow && !options_.print.is_full;
+  std::vector<std::string> parts;
+  std::string line = "out";
+  for (const index_t i : rows) {
+    parts.push_back(is_long ? out_moved_most(m, i) : out_words(m, i));
+    line += "   " + parts.back();
+  }
+  if (display_width(line) <= options_.width) {
+    out.push_back(line);
+    return;
+  }
+  for (std::size_t n = 0; n < parts.size(); ++n)
+    for (std::string& part :
+         wrapped((n == 0 ? pad_right("out", kStart) : std::string(kStart, ' ')) + parts[n],
+                 options_.width, kHang))
+      out.push_back(std::move(part));
 }
 
 // "B", "the mask", "the scale", ...: what the two cases differ in; "" if in none of these.
@@ -175,7 +293,7 @@ std::string Differ::what_changed() const {
     for (index_t i = 0; i < matrices.rows && is_rows; ++i) {
       const std::span<const double> a = row_of(*old, 0, i), b = row_of(value, 0, i);
       if (!std::equal(a.begin(), a.end(), b.begin()))
-        add(label(comparison_.after_case.query_labels, i));
+        add(label(shown_labels(comparison_.after_case.query_labels), i));
     }
   }
   bool is_masked_anew = false;
@@ -292,6 +410,8 @@ Document diff_document(const Comparison& comparison, const DocumentOptions& opti
   document.question = escape_controls(comparison.after_case.title);
   Section section;
   section.lines = diff_lines(comparison, options);
+  const std::vector<AttentionPart> parts = attentions(comparison.after);
+  section.wraps_lines = std::any_of(parts.begin(), parts.end(), is_wide);
   document.sections.push_back(std::move(section));
   return document;
 }

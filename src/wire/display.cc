@@ -172,6 +172,32 @@ std::string cut(std::string_view utf8, int cells) {
   return out;
 }
 
+std::vector<std::string> wrapped(std::string_view line, int cells, int hang,
+                                 std::string_view arrow) {
+  const std::string before_arrow = " " + std::string(arrow) + " ";
+  std::vector<std::string> lines;
+  while (display_width(line) > cells) {
+    // The last arrow, and the last space, before which the line fits; a line has one word at least.
+    const std::size_t first = line.find_first_not_of(' ');
+    std::size_t end = std::string_view::npos, end_at_arrow = end;
+    for (std::size_t at = line.find(' ', first); at != std::string_view::npos;
+         at = line.find(' ', at + 1)) {
+      if (end != std::string_view::npos && display_width(line.substr(0, at)) > cells) break;
+      end = at;
+      if (line.substr(at).starts_with(before_arrow)) end_at_arrow = at;
+    }
+    if (end_at_arrow != std::string_view::npos) end = end_at_arrow;
+    if (end == std::string_view::npos) break;
+    lines.emplace_back(line.substr(0, end));
+    line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
+    if (lines.size() == 1) cells -= hang;
+  }
+  lines.emplace_back(line);
+  for (std::size_t n = 1; n < lines.size(); ++n)
+    lines[n].insert(0, static_cast<std::size_t>(hang), ' ');
+  return lines;
+}
+
 std::string pad_left(std::string_view utf8, int cells) {
   const int width = display_width(utf8);
   std::string out(width < cells ? static_cast<std::size_t>(cells - width) : 0, ' ');

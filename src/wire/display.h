@@ -31,6 +31,12 @@ std::string cut(std::string_view utf8, int cells);
 std::string pad_left(std::string_view utf8, int cells);   // right-aligned
 std::string pad_right(std::string_view utf8, int cells);  // left-aligned
 
+// The line as lines of at most `cells`, as far as its words allow, all but the first indented by
+// `hang`. They end before an `arrow` between spaces where there is one to end before, else at any
+// space.
+std::vector<std::string> wrapped(std::string_view line, int cells, int hang,
+                                 std::string_view arrow = "→");
+
 // The signs of our own that ASCII lacks: "·" is ".", "−∞" "-inf", "—" "-", "′" "'", "×" "x", ...
 // Other characters (a reader's own labels) are written as "\u00e9".
 std::string to_ascii(std::string_view utf8);

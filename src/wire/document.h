@@ -80,6 +80,7 @@ struct Section {
   Layout layout = Layout::plain;
   std::vector<Table> tables;
   std::vector<std::string> lines;  // plain lines below the tables
+  bool wraps_lines = false;        // text: those wider than the page go on below, indented
 };
 
 struct CheckLine {

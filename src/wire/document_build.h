@@ -22,6 +22,7 @@ struct DocumentOptions {
   std::optional<index_t> query;    // only this row
   std::optional<index_t> head;     // only this head
   index_t map_above = 0;           // matrices of more rows or columns become Table::map; 0: never
+  int width = 100;                 // cells that a line of --diff may take
 };
 
 Document build_document(const Case& c, const Trace& trace, const DocumentOptions& options);
@@ -40,6 +41,9 @@ struct AttentionPart {
   // row's weights add to 1. Empty without sinks.
   std::vector<double> sink_exps, sink_shares;
 };
+
+// Whether a line for a key or a row may be too long for a page: many keys or many coordinates.
+bool is_wide(const AttentionPart& part);
 
 // Fills them from a run's row_max and row_sum; `step` is row_sum's.
 void add_sinks(AttentionPart& part, const TraceTensor& row_max, const Step& step,

@@ -127,6 +127,11 @@ AttentionPart attention_of(const Step& scores, const TraceTensor& value, const T
   return part;
 }
 
+bool is_wide(const AttentionPart& part) {
+  constexpr index_t kWideHead = 8;  // coordinates: more products are not written out either
+  return part.shape.kv_len > kLongRow || part.d_k > kWideHead;
+}
+
 void add_sinks(AttentionPart& part, const TraceTensor& row_max, const Step& step,
                const TraceTensor& row_sum) {
   const std::vector<double>& sinks = part.options->sinks;

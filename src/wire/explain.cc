@@ -1,5 +1,6 @@
 #include "wire/explain.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -201,6 +202,8 @@ Document explain_document(const Case& c, const Trace& trace, const DocumentOptio
   document.question = escape_controls(c.title);
   Section section;
   section.lines = explain_lines(c, trace, options);
+  const std::vector<AttentionPart> parts = attentions(trace);
+  section.wraps_lines = std::any_of(parts.begin(), parts.end(), is_wide);
   document.sections.push_back(std::move(section));
   return document;
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr int kIndent = 2, kColumnGap = 2, kLabelGap = 4, kTab = 4;
+constexpr int kIndent = 2, kColumnGap = 2, kLabelGap = 4, kTab = 4, kHang = 5;
 constexpr int kNarrowestPitch = 5;  // so that one-digit scores stand under their labels
 constexpr int kTitleWidth = 7;      // "project", "softmax", "weights"
 constexpr int kShapeColumn = 52;    // where the shape of the projections stands
@@ -346,7 +346,12 @@ void Writer::put_plain(const Section& section) {
     put(whole_table(table));
   }
   const std::string indent(section.title.empty() ? 0 : kIndent, ' ');
-  for (const std::string& line : section.lines) put(indent + show(line));
+  for (const std::string& line : section.lines) {
+    if (section.wraps_lines)
+      put(wrapped(indent + show(line), options_.width, kHang, show("→")));
+    else
+      put(indent + show(line));
+  }
 }
 
 // Consecutive sections of one shape side by side, as many as the width allows.

@@ -173,6 +173,35 @@ class Heads(Case):
         changed = self.run_command(*args, "--hide", "0").out  # the run had no key hidden
         self.assertNotIn("the model", changed)
 
+    def test_wide_views_keep_to_the_width(self):
+        model = self.model("t5")
+        args = ("trace", model, "--tokens", self.ids(), "--encoder", "--layer", "1", "--head", "2", "--query", "3")
+        before = self.trace(*args[1:])
+        heaviest = max(range(40), key=lambda j: before["weights"][0][j])
+        hidden = str(heaviest)
+        text = self.run_command(*args, "--hide", hidden, "--diff").out
+        self.assertLessEqual(max(map(len, text.splitlines())), 100, text)
+        lines = text.splitlines()
+        self.assertRegex(lines[0], "^weights of .*, the 8 of 40 that moved most$")
+        shown = float(lines[1].split("→")[0].rstrip("′"))  # rounded, and moved a unit
+        self.assertAlmostEqual(shown, before["weights"][0][heaviest], delta=1.5e-4)
+        self.assertIn(f" {hidden} ", lines[1])
+        self.assertRegex(text, r"others \(32\) \d\.\d{4}→\d\.\d{4}; all 1\.0000 ✓")
+        whole = self.run_command(*args, "--hide", hidden, "--diff", "--full", "--width", "60").out
+        grid = [line for line in whole.splitlines() if line.startswith("  ") and "→" in line]
+        self.assertGreater(len(grid), 10)
+        self.assertLessEqual(max(map(len, grid)), 60, whole)
+        for width in (100, 60):
+            text = self.run_command(*args, "--explain", "--width", str(width)).out
+            self.assertLessEqual(max(map(len, text.splitlines())), width, text)
+            self.assertEqual(text.count("q·k = "), 8)
+
+    def test_equal_tokens_of_short_rows_are_numbered(self):
+        model = self.model("llama")
+        args = ("trace", model, "--layer", "1", "--head", "4", "--steps", "weights", "--tokens")
+        self.assertRegex(self.run_command(*args, "5,6,7,6").out, r"\n +0 5 +1 6 +2 7 +3 6 +Σ\n")
+        self.assertRegex(self.run_command(*args, "5,6,7,8").out, r"\n +5 +6 +7 +8 +Σ\n")
+
     def test_a_head_is_saved_as_a_case(self):
         for name, more in (("llama", ()), ("gemma2", ()), ("t5", ("--encoder",)), ("t5", ("--cross",))):
             model = self.model(name)
@@ -198,9 +227,7 @@ class Heads(Case):
                            (("--tokens", "1", "--cross"), "--cross: this model is a decoder; only an encoder-decoder"),
                            (("--tokens", "1", "--encoder"), "--encoder: this model is a decoder"),
                            (("--tokens", "1", "--decoder-tokens", "1"), "--decoder-tokens: this model is a decoder"),
-                           (("--tokens", "1", "--prompt", "a"), "--tokens: does not go with --prompt")):
-            if "--prompt" in args:
-                continue  # needs a vocabulary
+                           (("--tokens", "1", "--save-case", "head.txt"), "--save-case: head.txt: a case is JSON")):
             self.assertIn("trace: " + said, self.refused("trace", model, *args, *place))
         self.assertIn("--cross: does not go with --encoder",
                       self.refused("trace", self.model("t5"), "--tokens", "1", "--cross", "--encoder", *place))

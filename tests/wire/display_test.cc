@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "wire/document_build.h"
 #include "wire/render.h"
 
 namespace glasshead::wire {
@@ -44,6 +45,23 @@ TEST(Escape, NothingEndsOrOpensMarkup) {
             "50\\% \\{x\\}\\_\\textbackslash{}\\textasciicircum{}\\textasciitilde{}");
   EXPECT_EQ(csv_field("a,\"b\""), "\"a,\"\"b\"\"\"");
   EXPECT_EQ(csv_field("=1+2"), "'=1+2");
+}
+
+TEST(Display, lines_are_wrapped_before_arrows_else_at_spaces) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrapped("a → b → c", 9, 2), Lines{"a → b → c"});
+  EXPECT_EQ(wrapped("a → b → c", 8, 2), (Lines{"a → b", "  → c"}));
+  EXPECT_EQ(wrapped("one → two three", 12, 2), (Lines{"one", "  → two", "  three"}));
+  EXPECT_EQ(wrapped("  one two three", 9, 3), (Lines{"  one two", "   three"}));
+  EXPECT_EQ(wrapped("unbreakable word", 4, 1), (Lines{"unbreakable", " word"}));
+  EXPECT_EQ(wrapped("", 4, 1), Lines{""});
+}
+
+TEST(Display, labels_that_look_alike_are_numbered) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(shown_labels({"the", "cat", "a"}), (Lines{"the", "cat", "a"}));
+  EXPECT_EQ(shown_labels({"the", "cat", "the"}), (Lines{"0 the", "1 cat", "2 the"}));
+  EXPECT_EQ(shown_labels({"internally", "internals"}), (Lines{"0 interna…", "1 interna…"}));
 }
 
 }  // namespace
