@@ -303,10 +303,11 @@ void add_printing(CLI::App& command, TraceArgs& args) {
       ->type_name("DIR")
       ->group("Printing");
   command
-      .add_option("-o,--out", args.out,
-                  "Write to this file: .txt .json .md .tex .html .svg, or numbers: .npy (out, or the one "
-                  "matrix of --steps) .csv (one matrix, or a list of several) .safetensors; the last "
-                  "two all, or those of --steps")
+      .add_option(
+          "-o,--out", args.out,
+          "Write to this file: .txt .json .md .tex .html .svg, or numbers: .npy (out, or the one "
+          "matrix of --steps) .csv (one matrix, or a list of several) .safetensors; the last "
+          "two all, or those of --steps")
       ->type_name("FILE")
       ->group("Printing");
 }
