@@ -1,5 +1,6 @@
-// The AVX-512 intrinsics of src/kernels/isa without AVX-512: SIMDe's portable ones, with the few that
-// its version 0.7.4 lacks, and multiply-adds that are rounded once (SIMDe's are rounded twice).
+// The AVX-512 intrinsics of src/kernels/isa without AVX-512: SIMDe's portable ones, with the few
+// that its version 0.7.4 lacks, and multiply-adds that are rounded once (SIMDe's are rounded
+// twice).
 #pragma once
 
 #define SIMDE_NO_NATIVE
@@ -97,7 +98,11 @@ static inline simde__m512 _mm512_cvtph_ps(simde__m256i a) {
 }
 
 // What AVX512_BF16 does, as its manual says (src/kernels/isa/avx512_bf16.cc).
-using __m512bh = simde__m512i;
+#undef _mm512_cvtne2ps_pbh
+#undef _mm512_dpbf16_ps
+#undef __m512bh
+using Bf16Pairs = simde__m512i;
+#define __m512bh Bf16Pairs
 static inline float no_subnormal(float x) {
   return __builtin_fabsf(x) < 0x1p-126F ? __builtin_copysignf(0, x) : x;
 }
@@ -118,7 +123,6 @@ static inline __m512bh _mm512_cvtne2ps_pbh(simde__m512 upper, simde__m512 lower)
   }
   return simde__m512i_from_private(halves);
 }
-#undef _mm512_dpbf16_ps
 static inline simde__m512 _mm512_dpbf16_ps(simde__m512 sums, __m512bh a, __m512bh b) {
   simde__m512i_private x = simde__m512i_to_private(a), y = simde__m512i_to_private(b);
   simde__m512_private s = simde__m512_to_private(sums);
