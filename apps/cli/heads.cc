@@ -188,7 +188,7 @@ const Command kHeads{
     "# the ten heads that most repeat what stood behind a token before\n"
     "glasshead heads stories260K --prompt \"One two three. One two three. One two\" "
     "--sort induction --top 10\n"
-    "# the same while the model goes on with the text\n"
+    "# all heads while the model goes on with the text\n"
     "glasshead heads stories260K --prompt \"Once upon a time\" --max-tokens 64\n"
     "# all heads, with pictures of their weights\n"
     "glasshead heads stories260K --tokens 1,403,407,261,378 -o heads.safetensors\n",

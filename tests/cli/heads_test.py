@@ -100,8 +100,8 @@ class Heads(Case):
         about = json.loads(self.run_command("heads", self.model("t5"), "--tokens", "5,6,7", "--max-tokens", "2", "--json",
                                             "--quiet").out)
         self.assertLessEqual(len(about["written"]["ids"]), 2)
-        self.assertEqual(self.refused("heads", self.model("bert"), "--tokens", "5,6", "--max-tokens", "2"),
-                         "heads: --max-tokens: this model is an encoder, and writes no text\n")
+        self.assertIn("heads: --max-tokens: this model is an encoder, and writes no text\n",
+                      self.refused("heads", self.model("bert"), "--tokens", "5,6", "--max-tokens", "2"))
 
     def test_positions_that_depend_on_the_length_are_chosen_by_context(self):
         # Phi-3's long form: other angles, and so other weights, than the short one's.
