@@ -255,7 +255,7 @@ std::string Differ::out_moved_most(index_t m, index_t i) const {
   return words;
 }
 
-// On one line where it fits.
+// On one line; of a wide attention only where it fits.
 void Differ::out_lines(index_t m, const std::vector<index_t>& rows,
                        std::vector<std::string>& out) const {
   constexpr int kStart = 6, kHang = 8;
@@ -266,7 +266,7 @@ void Differ::out_lines(index_t m, const std::vector<index_t>& rows,
     parts.push_back(is_long ? out_moved_most(m, i) : out_words(m, i));
     line += "   " + parts.back();
   }
-  if (display_width(line) <= options_.width) {
+  if (!is_wide(after_) || display_width(line) <= options_.width) {
     out.push_back(line);
     return;
   }

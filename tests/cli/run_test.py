@@ -206,8 +206,8 @@ class Run(Case):
             self.assertIn(f"run: {flag}: position {position}; there are 3 tokens, numbered from 0", said)
         self.run_command(*args, "--hide", "1")
         said = self.refused(*args, "--hide", "0,2")
-        self.assertEqual(said, "run: --hide: position 2 is the last: no later token could read it, and a token always "
-                               "reads itself, so nothing would change\n")
+        self.assertIn("run: --hide: position 2 is the last: no later token could read it, and a token always "
+                               "reads itself, so nothing would change\n", said)
         self.assertIn("run: --mean-ablate: 1.3 is taken away by --ablate already",
                       self.refused(*args, "--ablate", "1.3", "--mean-ablate", "1.3"))
 
