@@ -146,7 +146,7 @@ TEST(TilePlan, alibi_of_the_furthest_positions) {
     PanelRows rows;
     rows.count = 9;
     for (index_t r = 0; r < 9; ++r) rows.i[r] = r;
-    expect_the_biases_of_the_pairs<double>(plan, BiasPlan(options, shape), rows, {0, 128}, 12);
+    expect_the_biases_of_the_pairs<double>(plan, BiasPlan(options, shape), rows, {0, 128}, 16);
   }
 }
 
