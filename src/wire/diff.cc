@@ -188,8 +188,9 @@ void Differ::weights_moved_most(index_t m, index_t i, std::vector<std::string>& 
   std::vector<Moved> order;
   for (std::size_t j = 0; j < both.after.cells.size(); ++j)
     order.push_back({distance(size(both.before.cells[j]), size(both.after.cells[j])), j});
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Moved& a, const Moved& b) { return a.by > b.by; });
+  std::sort(order.begin(), order.end(), [](const Moved& a, const Moved& b) {
+    return a.by != b.by ? a.by > b.by : a.key < b.key;
+  });
   const std::size_t shown = std::min(order.size(), static_cast<std::size_t>(kLongRowTop));
   std::vector<std::string> cells;
   int width = 0;
@@ -244,8 +245,9 @@ std::string Differ::out_moved_most(index_t m, index_t i) const {
     squares += (b[d] - a[d]) * (b[d] - a[d]);
   }
   if (order.empty()) return label(queries_, i) + " =";
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    return distance(a[x], b[x]) > distance(a[y], b[y]);
+  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+    const double of_x = distance(a[x], b[x]), of_y = distance(a[y], b[y]);
+    return of_x != of_y ? of_x > of_y : x < y;
   });
   std::string words = fmt::format("{} moved by a length of {}, most in", label(queries_, i),
                                   print_alone(std::sqrt(squares), p));
