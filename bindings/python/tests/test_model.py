@@ -425,6 +425,7 @@ def test_thousands_of_calls_leave_nothing_behind(llama, bert):
 INTERRUPTED = """
 import os, signal, sys, threading
 import glasshead
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 session = glasshead.Session(glasshead.Model(sys.argv[1]))
 def stop():
     while session.length() < 20:
