@@ -1,5 +1,7 @@
 #include "conformance/engine.h"
 
+#include <algorithm>
+
 namespace glasshead::conformance {
 
 void Engine::attend(const ConstTensor<4>& q, const ConstTensor<4>& k, const ConstTensor<4>& v,
@@ -19,6 +21,13 @@ std::vector<Engine> engines_of(const std::string& path, const std::string& isa) 
     engines.push_back({name, std::make_shared<const Context>(
                                  ContextOptions{.isa = name, .threads = 0, .parallel_for = {}})});
   };
+  const auto rounding = rounding_kernel_sets();
+  if (std::any_of(rounding.begin(), rounding.end(),
+                  [&](const auto& set) { return set.name == isa; }))
+    throw OptionError("glasshead-conformance",
+                      {{"--isa", isa + " rounds q, k, v and weights to bf16; these folders hold "
+                                       "results to f32's and f64's rounding: one of kernel_sets() "
+                                       "is needed (glasshead inspect cpu)"}});
   if (!isa.empty()) {
     add(isa);
     return engines;

@@ -22,7 +22,8 @@ struct Engine {
 };
 
 // path: "transparent", "fused" or "all", both. isa: the kernel set of the fused path; empty: every
-// set that this processor has. Throws OptionError for a set that it lacks.
+// set that this processor has. Throws OptionError for a set that it lacks, and for one that rounds:
+// its error bound is another (tests/core/rounding_test.cc).
 std::vector<Engine> engines_of(const std::string& path, const std::string& isa);
 
 // The readable path alone, for what a tolerance is made of.

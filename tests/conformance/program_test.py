@@ -180,6 +180,9 @@ class Usage(Folder):
         self.assertEqual({failure["run"] for failure in failures}, {"scalar f32", "scalar f64"})
 
     def test_a_kernel_set_that_is_not_there_is_refused(self):
+        result = run("--path", "fused", "--isa", "avx512_bf16", DATA / "seeds")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("avx512_bf16", result.stderr)
         result = run("--path", "fused", "--isa", "abacus", DATA / "seeds")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn('there is no kernel set "abacus"', result.stderr)
