@@ -11,7 +11,7 @@ function(glasshead_add_isa set flags)
     list(APPEND options $<$<CONFIG:Debug>:-O2>)
   elseif(GLASSHEAD_SANITIZE MATCHES undefined AND NOT set STREQUAL scalar)
     # Where a pointer goes is the shared code's affair, which the scalar set runs under every check. In the wider
-    # sets these three are most of a compiler's time: 12 minutes of a core for avx512 alone.
+    # sets these three are most of a compiler's time: for avx512 twelve minutes, beside other compilers on two cores.
     list(APPEND options -fno-sanitize=pointer-overflow,alignment,null)
   endif()
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
