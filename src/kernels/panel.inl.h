@@ -21,6 +21,10 @@
 //   scaled(a, s)              a * s in f64, rounded once to T; s is a double
 //   transpose(V (&m)[W])      m[i] lane j <-> m[j] lane i
 //
+// where it knows better than W loads and a transposition:
+//
+//   load_columns(rows, at, m)     m[j] lane i = rows[i][at + j], of W rows
+//
 // and a panel type P: V, kVectors (V's in a panel), kStrip<c>: rows of a strip over c vectors,
 // which with its accumulators must fit the register file.
 #pragma once
@@ -378,6 +382,17 @@ void merge(const glasshead::MergeArgs<typename P::V::T>& args) noexcept {
 
 // --- the way in and the way out: transposed W x W at a time ---
 
+template <class V>
+[[gnu::always_inline]] inline void load_columns(const typename V::T* const* rows, index_t at,
+                                                V (&m)[V::W]) {
+  if constexpr (requires { V::load_columns(rows, at, m); }) {
+    V::load_columns(rows, at, m);
+  } else {
+    for (int r = 0; r < V::W; ++r) m[r] = V::load_unaligned(rows[r] + at);
+    V::transpose(m);
+  }
+}
+
 template <class P>
 void pack(const glasshead::PackArgs<typename P::V::T>& args) noexcept {
   using V = typename P::V;
@@ -394,12 +409,11 @@ void pack(const glasshead::PackArgs<typename P::V::T>& args) noexcept {
       T* const to = args.panel + d0 * kLanes + r0;
       V m[W];
       if (args.step == 1 && rows == W && width == W) {
-        for (index_t r = 0; r < W; ++r) m[r] = V::load_unaligned(args.rows[r0 + r] + d0);
+        load_columns(args.rows + r0, d0, m);
         if (is_exact)
           for (V& x : m) x = V::mul(x, V::set1(scale));
         else
           for (V& x : m) x = V::scaled(x, args.scale);
-        V::transpose(m);
         for (index_t d = 0; d < W; ++d) V::store(to + d * kLanes, m[d]);
         continue;
       }
@@ -426,8 +440,7 @@ void turn(const glasshead::TurnArgs<typename P::V::T>& args) noexcept {
     index_t n = 0;
     for (; n + W <= args.size; n += W) {
       V m[W];
-      for (index_t r = 0; r < W; ++r) m[r] = V::load_unaligned(rows[r] + n);
-      V::transpose(m);
+      load_columns(rows, n, m);
       for (index_t d = 0; d < W; ++d, to += args.lanes)
         V::store(to, V::add(args.adds ? V::load(to) : V::set1(0), m[d]));
     }

@@ -107,6 +107,23 @@ struct F32 {
       m[8 + n].x = _mm512_shuffle_f32x4(a[n], a[8 + n], 0xDD);
     }
   }
+  // Rows 4 apart meet in a register as they are loaded, which spares a quarter of the shuffles.
+  static void load_columns(const T* const* rows, std::ptrdiff_t at, F32 (&m)[16]) {
+    for (int n = 0; n < 16; n += 8) {
+      const auto two = [&](int r) {  // columns n to n + 7 of rows r and r + 4
+        const __m256 low = _mm256_loadu_ps(rows[r] + at + n);
+        return _mm512_insertf32x8(_mm512_castps256_ps512(low),
+                                  _mm256_loadu_ps(rows[r + 4] + at + n), 1);
+      };
+      F32 a[4], b[4];  // in quarters, of rows 0 to 7 and 8 to 15: columns n, 4 + n, n, 4 + n
+      turn_quarters(two(0), two(1), two(2), two(3), a);
+      turn_quarters(two(8), two(9), two(10), two(11), b);
+      for (int i = 0; i < 4; ++i) {
+        m[n + i].x = _mm512_shuffle_f32x4(a[i].x, b[i].x, 0x88);
+        m[n + 4 + i].x = _mm512_shuffle_f32x4(a[i].x, b[i].x, 0xDD);
+      }
+    }
+  }
 
   struct Word {
     __m512i x;
@@ -124,6 +141,15 @@ struct F32 {
   static F32 whole(Word a) { return {_mm512_cvtepi32_ps(a.x)}; }
 
  private:
+  // Four numbers of four vectors transposed, in each quarter.
+  static void turn_quarters(__m512 b0, __m512 b1, __m512 b2, __m512 b3, F32 (&m)[4]) {
+    const __m512 low0 = _mm512_unpacklo_ps(b0, b1), high0 = _mm512_unpackhi_ps(b0, b1);
+    const __m512 low2 = _mm512_unpacklo_ps(b2, b3), high2 = _mm512_unpackhi_ps(b2, b3);
+    m[0].x = _mm512_shuffle_ps(low0, low2, 0x44);
+    m[1].x = _mm512_shuffle_ps(low0, low2, 0xEE);
+    m[2].x = _mm512_shuffle_ps(high0, high2, 0x44);
+    m[3].x = _mm512_shuffle_ps(high0, high2, 0xEE);
+  }
   template <class I>
   static const I* as_bits(const void* from) {
     return static_cast<const I*>(from);
