@@ -137,7 +137,8 @@ void WeightSweep<T>::Room::keep_node(const RowGroup& group) {
     Panel& panel = panels_[static_cast<std::size_t>(n)];
     const T* queries[kMostRows];
     const index_t step = take_rows(panel, group, i, queries);
-    work_->start(panel.rows, queries, step, sweep_.scale_);
+    work_->rows() = panel.rows;
+    work_->start(queries, step, sweep_.scale_);
     const bool has_keys = add_chunks(panel, group.keys);
     work_->end();
     std::copy_n(work_->max(), 2 * lanes, sweep_.node_state(group, group.node, n));
@@ -152,7 +153,8 @@ void WeightSweep<T>::Room::join_nodes(const RowGroup& group) {
     Panel& panel = panels_[static_cast<std::size_t>(n)];
     const T* queries[kMostRows];
     const index_t step = take_rows(panel, group, i, queries);
-    work_->start(panel.rows, queries, step, sweep_.scale_);
+    work_->rows() = panel.rows;
+    work_->start(queries, step, sweep_.scale_);
     for (index_t node = 0; node < sweep_.nodes_; ++node) {
       if (sweep_.node_has_keys(group, node, n) != 0)
         work_->take(sweep_.node_state(group, node, n), node);
@@ -223,7 +225,8 @@ void WeightSweep<T>::Room::find_state(const Panel& panel, const T* const* querie
     std::copy_n(state + lanes, rows.count, sum);
     return;
   }
-  work_->start(rows, queries, step, sweep_.scale_);
+  work_->rows() = rows;
+  work_->start(queries, step, sweep_.scale_);
   add_chunks(panel, {0, sweep_.shape_.kv_len});
   end_state(panel, max, sum);
 }

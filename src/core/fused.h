@@ -55,7 +55,4 @@ FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int 
 // Of the chunk tree that an item needs, and the joining of nodes with it.
 int levels_of(const FusedCut& cut, index_t kv_len);
 
-// The rows of a panel: packed rows [begin, end) of kv head g, at most kMostRows.
-PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t end);
-
 }  // namespace glasshead

@@ -29,23 +29,6 @@ int levels_of(const FusedCut& cut, index_t kv_len) {
   return std::max(tree_levels(chunks), tree_levels(cut.nodes));
 }
 
-PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t end) {
-  PanelRows rows;
-  rows.b = b;
-  rows.count = end - begin;
-  index_t i = begin / group;
-  index_t of_group = begin % group;
-  for (index_t r = 0; r < rows.count; ++r) {
-    rows.h[r] = g * group + of_group;
-    rows.i[r] = i;
-    if (++of_group == group) {
-      of_group = 0;
-      ++i;
-    }
-  }
-  return rows;
-}
-
 FusedCut cut_fused(const PairShape& shape, index_t kv_heads, index_t lanes, int threads,
                    const PlanOfBatch& plans) {
   FusedCut cut;

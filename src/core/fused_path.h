@@ -59,6 +59,9 @@ class Fused {
     }
     if (call.options.empty_row == EmptyRow::error)
       is_empty_.resize(static_cast<std::size_t>(shape_.batch * shape_.heads * shape_.q_len));
+    const RowState& state = call.rows;
+    wants_rows_ = !is_empty_.empty() || state.max.data != nullptr || state.sum.data != nullptr ||
+                  state.lse.data != nullptr;
   }
 
   EmptyRows run() {
@@ -131,30 +134,33 @@ class Fused {
       const index_t end = std::min(item.row_end, begin + lanes_);
       // The last row first: under a causal mask it is the first vectors then that see the last
       // keys, and the others need not be computed there.
-      const PanelRows rows = reversed(panel_rows(item.b, item.g, group_, begin, end));
+      PanelWork<T>& panel = *room.panels[static_cast<std::size_t>(p)];
+      fill_rows(panel.rows(), item.b, item.g, group_, begin, end, Order::descending);
       const T* queries[kMostRows];
-      const index_t step = fetch_queries(rows, room.queries, queries);
-      room.panels[static_cast<std::size_t>(p)]->start(rows, queries, step, scale_);
-      room.ranges[static_cast<std::size_t>(p)] = plans_[item.b].key_range(rows);
+      const index_t step = fetch_queries(item, begin, end, room.queries, queries);
+      panel.start(queries, step, scale_);
+      room.ranges[static_cast<std::size_t>(p)] = plans_[item.b].key_range(panel.rows());
     }
     return p;
   }
 
-  index_t fetch_queries(const PanelRows& rows, std::vector<T>& room, const T** queries) const {
+  index_t fetch_queries(const FusedItem& item, index_t begin, index_t end, std::vector<T>& room,
+                        const T** queries) const {
     const ConstTensor<4>& q = call_.q;
-    for (index_t r = 0; r < rows.count; ++r) {
-      const index_t at =
-          rows.b * q.strides[0] + rows.h[r] * q.strides[1] + rows.i[r] * q.strides[2];
-      if (q.dtype == dtype_of<T>()) {
-        queries[r] = static_cast<const T*>(q.data) + at;
-        continue;
-      }
-      T* row = room.data() + r * q.shape[3];
-      for (index_t d = 0; d < q.shape[3]; ++d)
-        row[d] = static_cast<T>(load_element(q.data, q.dtype, at + d * q.strides[3]));
-      queries[r] = row;
-    }
-    return q.dtype == dtype_of<T>() ? q.strides[3] : 1;
+    const bool is_direct = q.dtype == dtype_of<T>();
+    for_packed_rows(
+        item.g, group_, begin, end, Order::descending, [&](index_t r, index_t h, index_t i) {
+          const index_t at = item.b * q.strides[0] + h * q.strides[1] + i * q.strides[2];
+          if (is_direct) {
+            queries[r] = static_cast<const T*>(q.data) + at;
+            return;
+          }
+          T* row = room.data() + r * q.shape[3];
+          for (index_t d = 0; d < q.shape[3]; ++d)
+            row[d] = static_cast<T>(load_element(q.data, q.dtype, at + d * q.strides[3]));
+          queries[r] = row;
+        });
+    return is_direct ? q.strides[3] : 1;
   }
 
   // Whether any panel saw a key of the block.
@@ -215,7 +221,8 @@ class Fused {
         sinks[r] = static_cast<T>(call_.options.sinks[static_cast<std::size_t>(rows.h[r])]);
       panel.add_sinks(sinks);
     }
-    for (index_t r = 0; r < rows.count; ++r) store_row(rows, r, panel.max()[r], panel.sum()[r]);
+    if (wants_rows_)
+      for (index_t r = 0; r < rows.count; ++r) store_row(rows, r, panel.max()[r], panel.sum()[r]);
     if (call_.kv.d_v > 0) store_out(panel, room.out);
   }
 
@@ -324,6 +331,7 @@ class Fused {
   AlignedArray<T> nodes_;                    // [row_blocks, nodes, panels, d_v + 2, lanes]
   std::vector<std::uint8_t> node_has_keys_;  // [row_blocks, nodes]
   std::vector<std::uint8_t> is_empty_;       // [batch, heads, q_len] where asked for
+  bool wants_rows_ = false;                  // somebody asked for something of each row
 };
 
 // Checked before, and not empty.

@@ -17,6 +17,16 @@ void fill_kept(const Dropout& dropout, const PanelRows& rows, KeyRange keys, std
   }
 }
 
+void fill_rows(PanelRows& rows, index_t b, index_t g, index_t group, index_t begin, index_t end,
+               Order order) {
+  rows.b = b;
+  rows.count = end - begin;
+  for_packed_rows(g, group, begin, end, order, [&rows](index_t r, index_t h, index_t i) {
+    rows.h[r] = h;
+    rows.i[r] = i;
+  });
+}
+
 PairStrides::PairStrides(const Broadcast& values) {
   index_t* const strides[4] = {&b, &h, &i, &j};
   for (int n = 0; n < values.rank; ++n) {

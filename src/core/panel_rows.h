@@ -10,20 +10,47 @@ namespace glasshead {
 
 inline constexpr index_t kMostRows = 32;
 
-// The query rows of one panel: all of one batch entry.
+// The query rows of one panel: all of one batch entry, their indices ascending or descending.
 struct PanelRows {
   index_t b = 0;
-  index_t count = 0;          // 1 to kMostRows
-  index_t h[kMostRows] = {};  // query head of each row
-  index_t i[kMostRows] = {};  // query index of each row
+  index_t count = 0;     // 1 to kMostRows
+  index_t h[kMostRows];  // query head of each row
+  index_t i[kMostRows];  // query index of each row
+
+  index_t first() const { return std::min(i[0], i[count - 1]); }
+  index_t last() const { return std::max(i[0], i[count - 1]); }
 };
 
-// The same rows in the opposite order.
-inline PanelRows reversed(const PanelRows& rows) {
-  PanelRows other = rows;
-  std::reverse(other.h, other.h + rows.count);
-  std::reverse(other.i, other.i + rows.count);
-  return other;
+// Calls f(r, h, i) for the packed rows [begin, end), r from 0: query row i of the n-th of the
+// `group` heads that share kv head g is packed row i * group + n. From the last to the first if
+// descending.
+enum class Order : std::uint8_t { ascending, descending };
+template <class F>
+inline void for_packed_rows(index_t g, index_t group, index_t begin, index_t end, Order order,
+                            const F& f) {
+  const bool descends = order == Order::descending;
+  const index_t from = descends ? end - 1 : begin;
+  const index_t step = descends ? -1 : 1;
+  index_t i = from / group;
+  index_t n = from % group;
+  for (index_t r = 0; r < end - begin; ++r) {
+    f(r, g * group + n, i);
+    n += step;
+    if (n == group || n < 0) {
+      n = descends ? group - 1 : 0;
+      i += step;
+    }
+  }
+}
+
+// Those rows, at most kMostRows, in place: a copy of what was just written one by one waits until
+// it has left the processor's store buffer.
+void fill_rows(PanelRows& rows, index_t b, index_t g, index_t group, index_t begin, index_t end,
+               Order order);
+inline PanelRows panel_rows(index_t b, index_t g, index_t group, index_t begin, index_t end) {
+  PanelRows rows;
+  fill_rows(rows, b, g, group, begin, end, Order::ascending);
+  return rows;
 }
 
 // Bits of the rows in use.

@@ -69,14 +69,12 @@ void PanelWork<T>::reset(int n) {
 }
 
 template <class T>
-void PanelWork<T>::start(const PanelRows& rows, const T* const* queries, index_t step,
-                         double scale) {
-  rows_ = rows;
+void PanelWork<T>::start(const T* const* queries, index_t step, double scale) {
   if (sizes_.form == Form::panel) {
-    vectors_ = (rows.count + kernels_.width - 1) / kernels_.width;
-    kernels_.pack({queries, step, rows.count, sizes_.d_k, scale, vectors_, queries_.data()});
+    vectors_ = (rows_.count + kernels_.width - 1) / kernels_.width;
+    kernels_.pack({queries, step, rows_.count, sizes_.d_k, scale, vectors_, queries_.data()});
   } else {
-    for (index_t r = 0; r < rows.count; ++r) {
+    for (index_t r = 0; r < rows_.count; ++r) {
       for (index_t d = 0; d < sizes_.d_k; ++d)
         queries_.data()[r * sizes_.d_k + d] = scaled_element<T>(queries[r][d * step], scale);
     }

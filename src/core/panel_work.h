@@ -4,7 +4,8 @@
 // rows than fill vectors the form of kernels/row_kernels.h, with keys in the lanes.
 //
 //   PanelWork<T> work(kernels, {d_k, d_v, levels, form});
-//   work.start(rows, queries, step, scale);
+//   work.rows() = rows;
+//   work.start(queries, step, scale);
 //   for (each chunk) { for (each block) work.add(tile, block, room);  work.end_chunk(c); }
 //   work.end();
 //   work.finish(kept, out, step);
@@ -76,8 +77,8 @@ class PanelWork {
  public:
   PanelWork(const Kernels<T>& kernels, const PanelSizes& sizes);
 
-  // Takes the rows and their queries, queries[r][d * step].
-  void start(const PanelRows& rows, const T* const* queries, index_t step, double scale);
+  // Takes the queries of the rows, queries[r][d * step].
+  void start(const T* const* queries, index_t step, double scale);
 
   void add(const Tile<T>& tile, const KvBlock<T>& block, TileRoom<T>& room);
   void end_chunk(index_t chunk);            // chunks in ascending order, none left out
@@ -86,6 +87,7 @@ class PanelWork {
   void add_sinks(const T* sinks);           // [rows]; after end
   void finish(T kept, T* const* out, index_t step);  // out[r][d * step]
 
+  PanelRows& rows() { return rows_; }  // to be filled before `start`
   const PanelRows& rows() const { return rows_; }
   // The state: max [lanes], sum [lanes], then the weighted sums; state_size() numbers.
   const T* max() { return slot(current_); }

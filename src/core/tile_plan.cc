@@ -11,13 +11,7 @@ struct Positions {
   index_t first, last;
 };
 Positions positions_of(const PanelRows& rows, index_t query_start) {
-  index_t first = rows.i[0];
-  index_t last = rows.i[0];
-  for (index_t r = 1; r < rows.count; ++r) {
-    first = std::min(first, rows.i[r]);
-    last = std::max(last, rows.i[r]);
-  }
-  return {query_start + first, query_start + last};
+  return {query_start + rows.first(), query_start + rows.last()};
 }
 
 // The kind of a tile by what the bits of its keys have in common.

@@ -97,18 +97,23 @@ class TileDraw {
     return made;
   }
 
-  // Rows of any heads and positions; most often in one of the orders in which rows are packed.
+  // Packed rows from the first to the last or back, or rows of any heads in the order of their
+  // indices.
   PanelRows rows(const PairShape& s) {
+    const index_t most = std::min<index_t>(kMostRows, s.heads * s.q_len);
+    const index_t count = within(1, most);
+    const index_t first = below(s.heads * s.q_len - count + 1);
+    const index_t b = below(s.batch);
     PanelRows rows;
-    rows.b = below(s.batch);
-    rows.count = within(1, std::min<index_t>(kMostRows, s.heads * s.q_len));
-    const index_t first = below(s.heads * s.q_len - rows.count + 1);
-    const index_t order = below(3);
-    for (index_t r = 0; r < rows.count; ++r) {
-      const index_t n = order == 2 ? below(s.heads * s.q_len) : first + r;
-      const auto at = static_cast<std::size_t>(r);
-      rows.h[at] = order == 0 ? n % s.heads : n / s.q_len;
-      rows.i[at] = order == 0 ? n / s.heads : n % s.q_len;
+    fill_rows(rows, b, 0, s.heads, first, first + count,
+              one_in(2) ? Order::ascending : Order::descending);
+    if (one_in(3)) {
+      for (index_t r = 0; r < count; ++r) {
+        rows.h[r] = below(s.heads);
+        rows.i[r] = below(s.q_len);
+      }
+      std::sort(rows.i, rows.i + count);
+      if (one_in(2)) std::reverse(rows.i, rows.i + count);
     }
     return rows;
   }

@@ -91,8 +91,7 @@ TEST(TilePlan, its_key_range_is_the_union_of_the_rows_ranges) {
 
 TEST(TilePlan, no_keys_are_no_tile) {
   const TilePlan plan({}, {1, 1, 1, 0});
-  PanelRows rows;
-  rows.count = 1;
+  const PanelRows rows = panel_rows(0, 0, 1, 0, 1);
   std::uint32_t bits = 7;
   EXPECT_EQ(plan.tile(rows, {0, 0}, &bits), TileKind::none);
   EXPECT_EQ(bits, 7U);
@@ -143,9 +142,7 @@ TEST(TilePlan, alibi_of_the_furthest_positions) {
     options.query_start = start;
     const PairShape shape{1, 1, 9, 128};
     const TilePlan plan(options, shape);
-    PanelRows rows;
-    rows.count = 9;
-    for (index_t r = 0; r < 9; ++r) rows.i[r] = r;
+    const PanelRows rows = panel_rows(0, 0, 1, 0, 9);
     expect_the_biases_of_the_pairs<double>(plan, BiasPlan(options, shape), rows, {0, 128}, 16);
   }
 }
