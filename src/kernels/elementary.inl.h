@@ -28,19 +28,6 @@ inline Reduced<V> reduce(V x) {
   return {shifted, V::fma(n, V::set1(-A::kLn2Low), r)};
 }
 
-// a * 2^n of a reduced number, rounded once: by way of 2^(n + 64), for where 2^n is subnormal,
-// unless the set has an instruction.
-template <class V>
-constexpr bool kScales = requires(V a) { V::times_pow2(a, a); };
-template <class V>
-inline V times_pow2(V a, V shifted) {
-  using A = glasshead::Arithmetic<typename V::T>;
-  if constexpr (kScales<V>)
-    return V::times_pow2(a, V::sub(shifted, V::set1(A::kRound)));
-  else
-    return V::mul(V::mul(a, V::pow2(shifted)), V::set1(A::kDown));
-}
-
 // e^x for x <= 0; NaN stays NaN, -inf gives 0.
 template <class V>
 inline V exp_of(V x) {
@@ -50,7 +37,7 @@ inline V exp_of(V x) {
   V p = exp_polynomial(reduced.r);
   p = V::fma(p, reduced.r, one);
   p = V::fma(p, reduced.r, one);
-  return times_pow2(p, reduced.shifted);
+  return V::mul(V::mul(p, V::pow2(reduced.shifted)), V::set1(A::kDown));
 }
 
 // exp_of for N vectors at once, step by step, so that each constant is loaded once for all of them:
@@ -82,12 +69,8 @@ template <class V, int N>
     p[i] = V::fma(p[i], r[i], c);
     p[i] = V::fma(p[i], r[i], c);
   });
-  if constexpr (kScales<V>) {
-    for (int i = 0; i < N; ++i) x[i] = times_pow2(p[i], shifted[i]);
-  } else {
-    for (int i = 0; i < N; ++i) p[i] = V::mul(p[i], V::pow2(shifted[i]));
-    step(A::kDown, [&](int i, V c) { x[i] = V::mul(p[i], c); });
-  }
+  for (int i = 0; i < N; ++i) p[i] = V::mul(p[i], V::pow2(shifted[i]));
+  step(A::kDown, [&](int i, V c) { x[i] = V::mul(p[i], c); });
 }
 
 // Every y; NaN stays NaN.

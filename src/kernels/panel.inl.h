@@ -21,11 +21,9 @@
 //   scaled(a, s)              a * s in f64, rounded once to T; s is a double
 //   transpose(V (&m)[W])      m[i] lane j <-> m[j] lane i
 //
-// where it has them:
+// where it knows better than W loads and a transposition:
 //
-//   times_pow2(a, n)          a * 2^n, rounded once, for whole n
-//   load_columns(rows, at, m)     m[j] lane i = rows[i][at + j], of W rows: better than W loads and
-//                             a transposition
+//   load_columns(rows, at, m)     m[j] lane i = rows[i][at + j], of W rows
 //
 // and a panel type P: V, kVectors (V's in a panel), kStrip<c>: rows of a strip over c vectors,
 // which with its accumulators must fit the register file.

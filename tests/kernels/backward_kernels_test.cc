@@ -106,16 +106,13 @@ void compare_differentiate(const KernelSet& set, std::uint64_t seed, const Optio
   const index_t lanes = kernels.lanes, keys = 1 + static_cast<index_t>(uniform(seed, 1) * 20);
   const index_t most = lanes / kernels.width;
   const index_t vectors = 1 + static_cast<index_t>(uniform(seed, 2) * static_cast<double>(most));
-  Numbers<T> raw = draw<T>(keys * lanes, seed, true);
+  Aligned<T> weights(draw<T>(keys * lanes, seed, true)),
+      scores(draw<T>(keys * lanes, seed + 1, true));
   const Aligned<T> bias(draw<T>(keys * lanes, seed + 2)), mean(draw<T>(lanes, seed + 3));
   Numbers<T> largest = draw<T>(lanes, seed + 4), inverse = draw<T>(lanes, seed + 5);
-  for (std::size_t r = 0; r < largest.size(); ++r)  // no score is above, with the bias added
-    largest[r] = r % 5 == 0 ? std::numeric_limits<T>::infinity() : 6 + std::abs(largest[r]);
-  for (std::size_t n = 0; n < raw.size(); ++n)
-    raw[n] = std::min(raw[n], largest[n % largest.size()]);  // leaves NaN
+  for (T& x : largest) x = 6 + std::abs(x);  // no score is above, with the bias added
   for (std::size_t r = 0; r < inverse.size(); ++r)
     inverse[r] = r % 7 == 0 ? T(0) : std::abs(inverse[r]);
-  Aligned<T> weights(raw), scores(draw<T>(keys * lanes, seed + 1, true));
   const Aligned<T> max(largest), factors(inverse);
   const auto allowed = draw_bits(keys, seed + 6), kept = draw_bits(keys, seed + 7);
   const DifferentiateArgs<T> args{weights.memory.data(),

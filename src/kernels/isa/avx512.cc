@@ -52,7 +52,6 @@ struct F64 {
   static F64 pow2(F64 shifted) {
     return {_mm512_castsi512_pd(_mm512_slli_epi64(_mm512_castpd_si512(shifted.x), 52))};
   }
-  static F64 times_pow2(F64 a, F64 n) { return {_mm512_scalef_pd(a.x, n.x)}; }
   static F64 magnitude(F64 a) { return {_mm512_andnot_pd(_mm512_set1_pd(-0.0), a.x)}; }
   static F64 with_sign(F64 a, F64 b) {
     return {_mm512_or_pd(magnitude(a).x, _mm512_and_pd(_mm512_set1_pd(-0.0), b.x))};

@@ -59,7 +59,6 @@ struct F32 {
   static F32 pow2(F32 shifted) {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(shifted.x), 23))};
   }
-  static F32 times_pow2(F32 a, F32 n) { return {_mm512_scalef_ps(a.x, n.x)}; }
   static F32 magnitude(F32 a) { return {_mm512_andnot_ps(_mm512_set1_ps(-0.0F), a.x)}; }
   static F32 with_sign(F32 a, F32 b) {
     return {_mm512_or_ps(magnitude(a).x, _mm512_and_ps(_mm512_set1_ps(-0.0F), b.x))};

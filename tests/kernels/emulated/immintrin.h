@@ -37,26 +37,6 @@ static inline simde__m512d _mm512_fmadd_pd(simde__m512d a, simde__m512d b, simde
   return simde__m512d_from_private(z);
 }
 
-// a * 2^n rounded once (SIMDe's has a power that may be too small for its type).
-#undef _mm512_scalef_ps
-#undef _mm512_scalef_pd
-static inline simde__m512 _mm512_scalef_ps(simde__m512 a, simde__m512 n) {
-  simde__m512_private x = simde__m512_to_private(a), power = simde__m512_to_private(n);
-  for (int i = 0; i < 16; ++i)
-    x.f32[i] = power.f32[i] == power.f32[i]
-                   ? __builtin_ldexpf(x.f32[i], static_cast<int>(power.f32[i]))
-                   : power.f32[i];
-  return simde__m512_from_private(x);
-}
-static inline simde__m512d _mm512_scalef_pd(simde__m512d a, simde__m512d n) {
-  simde__m512d_private x = simde__m512d_to_private(a), power = simde__m512d_to_private(n);
-  for (int i = 0; i < 8; ++i)
-    x.f64[i] = power.f64[i] == power.f64[i]
-                   ? __builtin_ldexp(x.f64[i], static_cast<int>(power.f64[i]))
-                   : power.f64[i];
-  return simde__m512d_from_private(x);
-}
-
 // Between sixteen floats and twice eight doubles.
 static inline simde__m512d _mm512_cvtps_pd(simde__m256 a) {
   simde__m256_private x = simde__m256_to_private(a);
