@@ -8,7 +8,7 @@
 // Neither choice changes a bit of a result (docs/same-bits.md), but for the kernel sets that round,
 // which nobody gets without naming them:
 //
-//   Context fast({.isa = "avx512_bf16"});             // rounding_kernel_sets()
+//   Context coarse({.isa = "avx512_bf16"});           // rounding_kernel_sets()
 //
 // A variable of the environment that is set to nothing counts as not set.
 #pragma once
