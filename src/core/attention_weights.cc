@@ -1,11 +1,13 @@
 #include "glasshead/attention_weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
 #include "core/attention_weights_call.h"
 #include "core/attention_weights_sweep.h"
+#include "core/narrow.h"
 #include "core/softmax_row.h"
 
 namespace glasshead {
@@ -43,12 +45,12 @@ index_t row_offset(const MutableTensor<4>& t, const WeightCall& call, const RowG
          (group.begin - call.range.row_begin + n) * t.strides[2] - first_key * t.strides[3];
 }
 
-template <class T>
 void clear_row(const MutableTensor<4>& t, index_t offset, KeyRange keys) {
   const index_t step = t.strides[3];
-  if (t.dtype == dtype_of<T>() && step == 1) {
-    T* const row = static_cast<T*>(t.data) + (offset + keys.begin);
-    std::fill(row, row + (keys.end - keys.begin), T(0));
+  const auto size = static_cast<index_t>(size_of(t.dtype));
+  if (step == 1) {  // 0 is no bit of any type
+    std::memset(static_cast<unsigned char*>(t.data) + (offset + keys.begin) * size, 0,
+                static_cast<std::size_t>((keys.end - keys.begin) * size));
     return;
   }
   for (index_t j = keys.begin; j < keys.end; ++j)
@@ -62,13 +64,12 @@ void store_tile(const WeightTile<T>& tile, const T* sums, const MutableTensor<4>
   for (index_t r = 0; r < tile.count; ++r) {
     const T sum = sums[tile.first + r];
     const index_t at = row_offset(weights, call, group, tile.first + r) + tile.keys.begin * step;
-    for (index_t n = 0; n < keys; ++n) {
-      const T w = tile.is_allowed(n, r) ? canonical(tile.p[n * tile.lanes + r] / sum) : T(0);
-      if (weights.dtype == dtype_of<T>())
-        static_cast<T*>(weights.data)[at + n * step] = w;
-      else
-        store_element(weights.data, weights.dtype, at + n * step, static_cast<double>(w));
-    }
+    T row[kBlock];
+    for (index_t n = 0; n < keys; ++n) row[n] = tile.p[n * tile.lanes + r] / sum;
+    if (tile.allowed != nullptr)
+      for (index_t n = 0; n < keys; ++n) row[n] = tile.is_allowed(n, r) ? row[n] : T(0);
+    for (index_t n = 0; n < keys; ++n) row[n] = canonical(row[n]);
+    store_run(row, weights.data, weights.dtype, at, step, keys);
   }
 }
 
@@ -79,7 +80,7 @@ EmptyRows write_weights(const WeightCall& call, const MutableTensor<4>& weights,
   std::vector<EmptyRows> empty(sweep.workers());
   sweep.run([&](int worker, const RowGroup& group, typename WeightSweep<T>::Room& room) {
     for (index_t n = 0; n < group.count(); ++n) {
-      clear_row<T>(weights, row_offset(weights, call, group, n), group.keys);
+      clear_row(weights, row_offset(weights, call, group, n), group.keys);
       if (group.node == 0 && room.is_empty_row(n))
         empty[static_cast<std::size_t>(worker)].add(group.b, group.h, group.begin + n);
     }

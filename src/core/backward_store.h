@@ -1,7 +1,7 @@
 // Gradients as they are written: in the tensor's type, through its strides.
 #pragma once
 
-#include "glasshead/tensor.h"
+#include "core/narrow.h"
 
 namespace glasshead {
 
@@ -9,13 +9,7 @@ namespace glasshead {
 template <class T>
 void store_row(const T* row, const MutableTensor<4>& to, index_t b, index_t h, index_t i) {
   const index_t at = b * to.strides[0] + h * to.strides[1] + i * to.strides[2];
-  if (to.dtype == dtype_of<T>()) {
-    T* const direct = static_cast<T*>(to.data) + at;
-    for (index_t d = 0; d < to.shape[3]; ++d) direct[d * to.strides[3]] = row[d];
-    return;
-  }
-  for (index_t d = 0; d < to.shape[3]; ++d)
-    store_element(to.data, to.dtype, at + d * to.strides[3], static_cast<double>(row[d]));
+  store_run(row, to.data, to.dtype, at, to.strides[3], to.shape[3]);
 }
 
 // Zero everywhere, if the tensor is wanted.
