@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/scale.h"
+#include "core/widen.h"
 
 namespace glasshead {
 namespace {
@@ -184,8 +185,7 @@ index_t WeightSweep<T>::Room::take_rows(Panel& panel, const RowGroup& group, ind
       continue;
     }
     T* row = query_room_.data() + r * q.shape[3];
-    for (index_t d = 0; d < q.shape[3]; ++d)
-      row[d] = static_cast<T>(load_element(q.data, q.dtype, at + d * q.strides[3]));
+    load_run(q.data, q.dtype, at, q.strides[3], q.shape[3], row);
     queries[r] = row;
   }
   panel.vectors = (panel.rows.count + kernels.width - 1) / kernels.width;

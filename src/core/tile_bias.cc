@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <variant>
 
 #include "core/foresee.h"
@@ -30,41 +29,6 @@ struct RowRuns {
   }
 };
 
-template <class Stored, class T, class Widen>
-void convert(const unsigned char* elements, index_t step, index_t count, const Widen& widen_one,
-             T* run) {
-  const auto load = [&](index_t n) {
-    Stored x;
-    std::memcpy(&x, elements + n * static_cast<index_t>(sizeof(Stored)), sizeof(Stored));
-    return static_cast<T>(widen_one(x));
-  };
-  if (step == 1) {
-    for (index_t n = 0; n < count; ++n) run[n] = load(n);
-  } else {
-    for (index_t n = 0; n < count; ++n) run[n] = load(n * step);
-  }
-}
-
-template <class T>
-void convert_row(const Broadcast& values, index_t offset, index_t step, index_t count, T* run) {
-  const auto* const elements = static_cast<const unsigned char*>(values.data) +
-                               offset * static_cast<index_t>(size_of(values.dtype));
-  const auto same = [](auto x) { return x; };
-  switch (values.dtype) {
-    case DType::f64:
-      return convert<double>(elements, step, count, same, run);
-    case DType::f32:
-      return convert<float>(elements, step, count, same, run);
-    case DType::bf16:
-      return convert<std::uint16_t>(elements, step, count, widen_bfloat, run);
-    case DType::f16:
-      return convert<std::uint16_t>(elements, step, count, widen_half, run);
-    case DType::u8:
-    case DType::i64:
-      return;  // refused by check
-  }
-}
-
 template <class T>
 void load_rows(const Bias::Dense& dense, const PanelRows& rows, KeyRange keys, index_t kv_len,
                RowRuns<T>& runs) {
@@ -82,7 +46,7 @@ void load_rows(const Bias::Dense& dense, const PanelRows& rows, KeyRange keys, i
       run = static_cast<const T*>(dense.values.data) + offset;
     } else {
       T* const converted = runs.take(count);
-      convert_row(dense.values, offset, strides.j, count, converted);
+      load_run(dense.values.data, dense.values.dtype, offset, strides.j, count, converted);
       run = converted;
     }
     for (std::uint32_t left = sources.lanes[s]; left != 0; left &= left - 1)
