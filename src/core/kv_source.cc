@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
+#include "core/foresee.h"
 #include "core/widen.h"
 
 namespace glasshead {
@@ -60,13 +62,29 @@ void with_elements(const void* data, KvType type, const F& f) {
   }
 }
 
-// One of `count` row-major rows.
 template <class T, class E, class Widen>
 void widen_row(const E* from, index_t step, index_t size, const Widen& widen_one, T* to) {
   if (step == 1) {
     for (index_t d = 0; d < size; ++d) to[d] = widen_one(from[d]);
   } else {
     for (index_t d = 0; d < size; ++d) to[d] = widen_one(from[d * step]);
+  }
+}
+
+// `count` rows, row_stride apart, side by side: in the order of memory, since rows whose elements
+// lie far apart would each touch as many cache lines as they have elements.
+template <class T, class E, class Widen>
+void widen_rows(const E* from, const KvLayout& layout, index_t count, index_t size,
+                const Widen& widen_one, T* to) {
+  if (std::abs(layout.step) <= std::abs(layout.row_stride)) {
+    for (index_t n = 0; n < count; ++n)
+      widen_row(from + n * layout.row_stride, layout.step, size, widen_one, to + n * size);
+    return;
+  }
+  for (index_t d = 0; d < size; ++d) {
+    const E* const column = from + d * layout.step;
+    if (layout.row_stride == 1) foresee(column + count, count * index_t{sizeof(E)});
+    for (index_t n = 0; n < count; ++n) to[n * size + d] = widen_one(column[n * layout.row_stride]);
   }
 }
 
@@ -182,34 +200,33 @@ void KvBlock<T>::widen_piece(const Side& side, const KvPiece& piece, index_t g, 
   const float* scales = side.is_keys ? piece.k_scales : piece.v_scales;
   if (scales != nullptr) scales += layout.scale_stride * g;
   const index_t size = side.size;
-  with_elements<T>(side.is_keys ? piece.k : piece.v, layout.type,
-                   [&](const auto* data, const auto& widen_one) {
-                     if (!layout.is_panels) {
-                       T* room = side.room->data() + (keys.begin - keys_.begin) * size;
-                       for (index_t j = keys.begin; j < keys.end; ++j) {
-                         const index_t n = j - piece.begin;
-                         T* row = room + (j - keys.begin) * size;
-                         widen_row(data + layout.offset(g, n), layout.step, size, widen_one, row);
-                         if (scales != nullptr)
-                           for (index_t d = 0; d < size; ++d) row[d] *= static_cast<T>(scales[n]);
-                       }
-                       side.runs->push_back({keys.begin, keys.end - keys.begin, {room, size, 1}});
-                       return;
-                     }
-                     for (index_t j = keys.begin; j < keys.end;) {  // whole panels, as they stand
-                       const index_t lane = j % kPanelKeys;
-                       const index_t end = std::min(keys.end, j - lane + kPanelKeys);
-                       const index_t n = j - lane - piece.begin;
-                       T* room = side.room->data() + j % kBlock / kPanelKeys * kPanelKeys * size;
-                       widen_row(data + layout.offset(g, n), 1, kPanelKeys * size, widen_one, room);
-                       if (scales != nullptr)
-                         for (index_t d = 0; d < size; ++d)
-                           for (index_t i = 0; i < kPanelKeys; ++i)
-                             room[d * kPanelKeys + i] *= static_cast<T>(scales[n + i]);
-                       side.runs->push_back({j, end - j, {room + lane, 1, kPanelKeys}});
-                       j = end;
-                     }
-                   });
+  with_elements<T>(
+      side.is_keys ? piece.k : piece.v, layout.type, [&](const auto* data, const auto& widen_one) {
+        if (!layout.is_panels) {
+          const index_t first = keys.begin - piece.begin;
+          const index_t count = keys.end - keys.begin;
+          T* room = side.room->data() + (keys.begin - keys_.begin) * size;
+          widen_rows(data + layout.offset(g, first), layout, count, size, widen_one, room);
+          for (index_t n = 0; scales != nullptr && n < count; ++n)
+            for (index_t d = 0; d < size; ++d)
+              room[n * size + d] *= static_cast<T>(scales[first + n]);
+          side.runs->push_back({keys.begin, keys.end - keys.begin, {room, size, 1}});
+          return;
+        }
+        for (index_t j = keys.begin; j < keys.end;) {  // whole panels, as they stand
+          const index_t lane = j % kPanelKeys;
+          const index_t end = std::min(keys.end, j - lane + kPanelKeys);
+          const index_t n = j - lane - piece.begin;
+          T* room = side.room->data() + j % kBlock / kPanelKeys * kPanelKeys * size;
+          widen_row(data + layout.offset(g, n), 1, kPanelKeys * size, widen_one, room);
+          if (scales != nullptr)
+            for (index_t d = 0; d < size; ++d)
+              for (index_t i = 0; i < kPanelKeys; ++i)
+                room[d * kPanelKeys + i] *= static_cast<T>(scales[n + i]);
+          side.runs->push_back({j, end - j, {room + lane, 1, kPanelKeys}});
+          j = end;
+        }
+      });
 }
 
 template <class T>
