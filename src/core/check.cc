@@ -188,10 +188,9 @@ std::string positional_rules(const AttentionOptions& options) {
 
 void find_empty_rows(const MaskPlan& plan, index_t b, EmptyRows& empty) {
   const PairShape& pairs = plan.shape();
-  std::vector<std::uint8_t> flags(static_cast<std::size_t>(pairs.kv_len));
   for (index_t h = 0; h < pairs.heads; ++h) {
     for (index_t i = 0; i < pairs.q_len; ++i) {
-      if (plan.fill_row(b, h, i, plan.key_range(b, h, i), flags.data()) == 0) empty.add(b, h, i);
+      if (!plan.has_allowed(b, h, i)) empty.add(b, h, i);
     }
   }
 }

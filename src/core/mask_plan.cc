@@ -9,6 +9,8 @@ namespace glasshead {
 namespace {
 
 constexpr index_t kLast = std::numeric_limits<index_t>::max();
+constexpr index_t kRun = 256;  // keys whose flags are at hand at once
+
 // One length for all, or one per batch entry.
 index_t length_of(const std::vector<index_t>& lengths, index_t b) {
   return lengths.size() == 1 ? lengths[0] : lengths[static_cast<std::size_t>(b)];
@@ -200,8 +202,22 @@ index_t MaskPlan::fill_row(index_t b, index_t h, index_t i, KeyRange keys,
   return keys.is_empty() ? 0 : fill(b, h, i, keys, allowed + keys.begin);
 }
 
+bool MaskPlan::has_allowed(index_t b, index_t h, index_t i) const {
+  const KeyRange keys = key_range(b, h, i);
+  const bool only_intervals =
+      rules_.empty() && dense_.empty() &&
+      std::none_of(mask_.parts().begin(), mask_.parts().end(), [](const Mask::Part& part) {
+        return std::holds_alternative<Mask::Segments>(part) ||
+               std::holds_alternative<Mask::Explicit>(part);
+      });
+  if (only_intervals || keys.is_empty()) return !keys.is_empty();
+  std::uint8_t flags[kRun];
+  for (index_t j = keys.begin; j < keys.end; j += kRun)
+    if (fill(b, h, i, {j, std::min(j + kRun, keys.end)}, flags) > 0) return true;
+  return false;
+}
+
 index_t MaskPlan::count_allowed(index_t b, index_t h, index_t i) const {
-  constexpr index_t kRun = 256;
   std::uint8_t flags[kRun];
   const KeyRange keys = key_range(b, h, i);
   index_t count = 0;

@@ -77,6 +77,10 @@ class MaskPlan {
   // [0, kv_len). Returns how many are allowed. The same answers as `allowed`, row work done once.
   index_t fill_row(index_t b, index_t h, index_t i, KeyRange keys, std::uint8_t* allowed) const;
 
+  // Whether row i of head h may attend to any key: looks no further than the first run of keys that
+  // has one, and at none where intervals alone decide.
+  bool has_allowed(index_t b, index_t h, index_t i) const;
+
   // The number of keys that row i of head h may attend to.
   index_t count_allowed(index_t b, index_t h, index_t i) const;
 

@@ -14,9 +14,9 @@ PairShape shape_of(const Attention& call) {
   return {call.q.shape[0], call.q.shape[1], call.q.shape[2], call.k.shape[2]};
 }
 
-// allowed, reasons, key_range, fill_row and count_allowed say the same, which is what the
-// independent reading of the rules says; key_range is as small as the interval-shaped rules make
-// it.
+// allowed, reasons, key_range, fill_row, count_allowed and has_allowed say the same, which is what
+// the independent reading of the rules says; key_range is as small as the interval-shaped rules
+// make it.
 TEST(MaskPlan, all_its_answers_agree_for_every_case) {
   for (const Case& entry : case_table()) {
     SCOPED_TRACE(entry.name);
@@ -41,6 +41,7 @@ TEST(MaskPlan, all_its_answers_agree_for_every_case) {
           }
           ASSERT_EQ(plan.count_allowed(b, h, i), count);
           ASSERT_EQ(filled, count);
+          ASSERT_EQ(plan.has_allowed(b, h, i), count > 0);
         }
   }
 }
