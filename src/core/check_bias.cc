@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -72,31 +75,91 @@ void check_term(const Bias::T5& t5, const PairShape& pairs, DType compute, Findi
   }
 }
 
-// Whether x < inf, a finite number or -inf, for all of a row that is stored as the compute type:
-// asked of its bits, U, and without a branch, so that compilers make vectors of it.
-template <class T, class U>
-bool row_fits(const Broadcast& values, index_t offset, index_t count) {
-  constexpr U kInfinity = std::bit_cast<U>(std::numeric_limits<T>::infinity());
+// Elements whose bits without the sign are below `limit`, or equal to `minus_infinity`, are right:
+// asked without a branch, so that compilers make vectors of it.
+template <class U>
+bool run_fits(const unsigned char* elements, index_t step, index_t count, U limit,
+              U minus_infinity) {
   constexpr U kMagnitude = static_cast<U>(~U{0}) >> 1;
-  const T* const row = static_cast<const T*>(values.data) + offset;
   U wrong = 0;
-  for (index_t d = 0; d < count; ++d) {
-    const U bits = std::bit_cast<U>(row[d]);
-    wrong |= static_cast<U>((bits & kMagnitude) > kInfinity) | static_cast<U>(bits == kInfinity);
+  const auto look = [&](index_t n) {
+    U bits;
+    std::memcpy(&bits, elements + n * static_cast<index_t>(sizeof(U)), sizeof(U));
+    const auto is_large = static_cast<U>((bits & kMagnitude) >= limit);
+    wrong = static_cast<U>(wrong | (is_large & static_cast<U>(bits != minus_infinity)));
+  };
+  if (step == 1) {
+    for (index_t n = 0; n < count; ++n) look(n);
+  } else {
+    for (index_t n = 0; n < count; ++n) look(n * step);
   }
   return wrong == 0;
 }
 
-// Every stored element once: axes that repeat one element count as 1.
+bool run_fits(const Broadcast& values, DType compute, index_t offset, index_t step, index_t count) {
+  const auto* const elements = static_cast<const unsigned char*>(values.data) +
+                               offset * static_cast<index_t>(size_of(values.dtype));
+  switch (values.dtype) {
+    case DType::f64: {
+      // From here on rounding to f32 overflows.
+      constexpr double kAboveFloat = 0x1.ffffffp127;
+      const double limit = compute == DType::f64 ? HUGE_VAL : kAboveFloat;
+      return run_fits<std::uint64_t>(elements, step, count, std::bit_cast<std::uint64_t>(limit),
+                                     0xfff0000000000000);
+    }
+    case DType::f32:
+      return run_fits<std::uint32_t>(elements, step, count, 0x7f800000, 0xff800000);
+    case DType::bf16:
+      return run_fits<std::uint16_t>(elements, step, count, 0x7f80, 0xff80);
+    case DType::f16:
+      return run_fits<std::uint16_t>(elements, step, count, 0x7c00, 0xfc00);
+    case DType::u8:
+    case DType::i64:
+      return true;  // refused before
+  }
+  return true;
+}
+
+// A tensor with all four axes, those that repeat one element counted as 1.
+struct StoredElements {
+  std::array<index_t, 4> extent{1, 1, 1, 1};
+  std::array<index_t, 4> stride{0, 0, 0, 0};
+};
+
+// Whether x < inf, a finite number of the compute type or -inf, for every element, in the order of
+// memory.
+bool all_fit(const Broadcast& values, DType compute, const StoredElements& stored) {
+  std::array<std::size_t, 4> axis{0, 1, 2, 3};  // the widest step first
+  std::stable_sort(axis.begin(), axis.end(), [&](std::size_t x, std::size_t y) {
+    const auto step = [&](std::size_t n) {
+      return stored.extent[n] == 1 ? std::numeric_limits<index_t>::max()
+                                   : std::abs(stored.stride[n]);
+    };
+    return step(x) > step(y);
+  });
+  const auto extent = [&](std::size_t n) { return stored.extent[axis[n]]; };
+  const auto stride = [&](std::size_t n) { return stored.stride[axis[n]]; };
+  for (index_t a = 0; a < extent(0); ++a)
+    for (index_t b = 0; b < extent(1); ++b)
+      for (index_t c = 0; c < extent(2); ++c)
+        if (!run_fits(values, compute, a * stride(0) + b * stride(1) + c * stride(2), stride(3),
+                      extent(3)))
+          return false;
+  return true;
+}
+
+// Every stored element once.
 void check_entries(const Broadcast& values, DType compute, Findings& findings) {
   const auto rank = static_cast<std::size_t>(values.rank);
-  std::array<index_t, 4> extent{1, 1, 1, 1};  // of a tensor with all four axes
-  std::array<index_t, 4> stride{0, 0, 0, 0};
+  StoredElements stored;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     const std::size_t to = 4 - rank + axis;
-    stride[to] = values.strides[axis];
-    extent[to] = stride[to] == 0 && values.shape[axis] > 0 ? 1 : values.shape[axis];
+    stored.stride[to] = values.strides[axis];
+    stored.extent[to] =
+        values.strides[axis] == 0 && values.shape[axis] > 0 ? 1 : values.shape[axis];
   }
+  if (all_fit(values, compute, stored)) return;
+  const auto& [extent, stride] = stored;
   index_t wrong = 0;
   std::array<index_t, 4> first{};
   double found = 0;
@@ -104,10 +167,6 @@ void check_entries(const Broadcast& values, DType compute, Findings& findings) {
     for (index_t b = 0; b < extent[1]; ++b) {
       for (index_t c = 0; c < extent[2]; ++c) {
         const index_t row = a * stride[0] + b * stride[1] + c * stride[2];
-        if (values.dtype == compute && (stride[3] == 1 || extent[3] == 1) &&
-            (compute == DType::f64 ? row_fits<double, std::uint64_t>(values, row, extent[3])
-                                   : row_fits<float, std::uint32_t>(values, row, extent[3])))
-          continue;
         for (index_t d = 0; d < extent[3]; ++d) {
           const double x = load_element(values.data, values.dtype, row + d * stride[3]);
           if (fits(x, compute) || x == -HUGE_VAL) continue;
@@ -118,7 +177,6 @@ void check_entries(const Broadcast& values, DType compute, Findings& findings) {
       }
     }
   }
-  if (wrong == 0) return;
   std::string more = wrong == 1 ? "" : fmt::format(" ({} such entries)", wrong);
   findings.option("bias.dense",
                   fmt::format("entry {} {}{}; a finite number is added, -inf hides the pair",

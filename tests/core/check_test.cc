@@ -134,6 +134,50 @@ TEST(Check, refuses_biases_that_cannot_be_added) {
              "max_distance is 8");
 }
 
+TEST(Check, looks_at_every_number_of_a_bias_whatever_its_type_and_strides) {
+  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    SCOPED_TRACE(name(type));
+    const double most = type == DType::f16 ? 65504 : 0x1.fep127;
+    for (std::size_t bad = 0; bad < 9; ++bad) {
+      std::vector<double> values(9, -kInf);
+      values[(bad + 4) % 9] = most;
+      values[(bad + 5) % 9] = -most;
+      Attention call = three_rows();
+      Broadcast fine = broadcast_of({3, 3}, values, type);
+      values[bad] = bad % 2 == 0 ? kInf : kNan;
+      Broadcast wrong = broadcast_of({3, 3}, values, type);
+      for (const bool is_transposed : {false, true}) {
+        if (is_transposed) {
+          std::swap(fine.strides[0], fine.strides[1]);
+          std::swap(wrong.strides[0], wrong.strides[1]);
+        }
+        const std::size_t row = is_transposed ? bad % 3 : bad / 3;
+        const std::size_t column = is_transposed ? bad / 3 : bad % 3;
+        for (const DType compute : {DType::f32, DType::f64}) {
+          call.options.bias = Bias::dense(fine);
+          EXPECT_TRUE(problems_of(call, compute).empty());
+          call.options.bias = Bias::dense(wrong);
+          EXPECT_TRUE(says(problems_of(call, compute), "bias.dense",
+                           "entry (" + std::to_string(row) + ", " + std::to_string(column) +
+                               ") is " + (bad % 2 == 0 ? "inf" : "nan")));
+        }
+      }
+    }
+  }
+}
+
+TEST(Check, refuses_the_first_number_that_rounds_to_an_infinity_of_the_compute_type) {
+  const double infinite = 0x1.ffffffp127;  // half way between the largest float and 2^128
+  for (const double sign : {1.0, -1.0}) {
+    Attention call = three_rows();
+    call.options.bias = bias_of({3}, {0, sign * std::nextafter(infinite, 0), 0}, DType::f64);
+    EXPECT_TRUE(problems_of(call, DType::f32).empty());
+    call.options.bias = bias_of({3}, {0, sign * infinite, 0}, DType::f64);
+    EXPECT_EQ(problems_of(call, DType::f32).size(), 1U);
+    EXPECT_TRUE(problems_of(call, DType::f64).empty());
+  }
+}
+
 TEST(Check, refuses_a_finite_bias_beyond_the_compute_type) {
   Attention call = three_rows();
   call.options.bias = bias_of({3}, {0, -1e300, 0}, DType::f64);
