@@ -16,6 +16,7 @@
 #include "core/bias_gradients.h"
 #include "core/context_impl.h"
 #include "core/fused.h"
+#include "core/kept_pairs.h"
 #include "core/rows.h"
 #include "core/scale.h"
 #include "core/tile_plan.h"
@@ -237,7 +238,7 @@ class BackwardRun {
       bias = room.bias.data();
     }
     const double p = call_.options.dropout.p;
-    if (p > 0) fill_kept(call_.options.dropout, panel.rows, keys, room.kept);
+    if (p > 0) keep_pairs(call_.options.dropout, panel.rows, keys, room.kept);
     kernels_.backward.differentiate({panel.weights.data(), panel.scores.data(),
                                      keys.end - keys.begin, static_cast<T>(call_.options.softcap),
                                      item.bias_part < 0, bias, allowed, p > 0 ? room.kept : nullptr,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -97,6 +98,23 @@ TEST(Dropped, never_at_0_and_always_at_1) {
   for (index_t j = 0; j < 1000; ++j) {
     EXPECT_FALSE(dropped(9, {0, 1, 2, j}, 0));
     EXPECT_TRUE(dropped(9, {0, 1, 2, j}, 1));
+  }
+}
+
+TEST(Dropped, a_run_of_pairs_is_dropped_as_they_are_one_by_one) {
+  const index_t far = (index_t{1} << 32) - 20;  // the run crosses the counter's lower half
+  for (const double p : {0.0, 0x1p-53, 0.1, 0.5, 1 - 0x1p-53, 1.0}) {
+    for (const index_t j : {index_t{0}, index_t{5}, far}) {
+      for (const index_t count : {0, 1, 15, 16, 17, 128}) {
+        std::vector<std::uint8_t> flags(static_cast<std::size_t>(count) + 1, 7);
+        dropped_run(3, {far, 2, far + 1, j}, count, p, flags.data());
+        for (index_t n = 0; n < count; ++n)
+          ASSERT_EQ(flags[static_cast<std::size_t>(n)],
+                    dropped(3, {far, 2, far + 1, j + n}, p) ? 1 : 0)
+              << p << ", " << j << " + " << n;
+        EXPECT_EQ(flags.back(), 7) << "past the run's end";
+      }
+    }
   }
 }
 
