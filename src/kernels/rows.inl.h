@@ -90,50 +90,58 @@ template <class V, int R>
     for (int r = 0; r < R; ++r) acc[r] = V::fma(m[e], V::set1(q[r * d_k + e]), acc[r]);
 }
 
+// Fewer than 16 elements, in pieces whose sizes are known: a call of memcpy would cost more.
+template <class E>
+[[gnu::always_inline]] inline void copy_few(const E* from, index_t size, E* to) {
+  const auto piece = [&]<index_t N>() {
+    if ((size & N) == 0) return;
+    __builtin_memcpy(to, from, sizeof(E[N]));
+    from += N;
+    to += N;
+  };
+  piece.template operator()<8>();
+  piece.template operator()<4>();
+  piece.template operator()<2>();
+  piece.template operator()<1>();
+}
+
 // acc[g][r] = q[r] . k over keys n + g W to n + (g + 1) W, transposed W x W at a time: G groups of
-// keys, whose sums do not wait for each other.
-template <class V, int R, int G, class E>
+// keys, whose sums do not wait for each other. Of a single group only the keys [skip, end) may be
+// there: the other lanes get one of these once more.
+template <class V, int R, int G, bool kIsWhole, class E>
 [[gnu::always_inline]] inline void dot_rows(const typename V::T* q, index_t d_k, const E* keys,
-                                            index_t stride, index_t n, V (&acc)[G][R]) {
-  using T = typename V::T;
+                                            index_t stride, index_t n, index_t skip, index_t end,
+                                            V (&acc)[G][R]) {
   constexpr index_t W = V::W;
-  const E* const first = keys + n * stride;
+  const auto row = [&](index_t i) {
+    if constexpr (!kIsWhole) i = i < skip ? skip : i < end ? i : end - 1;
+    return keys + (n + i) * stride;
+  };
   // The groups after these, in the order of memory.
-  const E* ahead = first + G * W * stride;
+  const E* ahead = row(G * W);
   index_t d = 0;
   for (; d + W <= d_k; d += W) {
     for (index_t line = 0; line < G * W * W; line += kLineOf<E>) __builtin_prefetch(ahead + line);
     ahead += G * W * W;
     for (int g = 0; g < G; ++g) {
       V m[W];
-      for (index_t i = 0; i < W; ++i) m[i] = load_wide<V>(first + (g * W + i) * stride + d);
+      for (index_t i = 0; i < W; ++i) m[i] = load_wide<V>(row(g * W + i) + d);
       V::transpose(m);
       add_elements<V, R>(q + d, d_k, m, W, acc[g]);
     }
   }
   if (d == d_k) return;
   for (int g = 0; g < G; ++g) {
-    alignas(64) T part[W * W] = {};
-    for (index_t i = 0; i < W; ++i)
-      for (index_t e = 0; e < d_k - d; ++e)
-        part[e * W + i] = widen_one(first[(g * W + i) * stride + d + e]);
     V m[W];
-    for (index_t e = 0; e < W; ++e) m[e] = V::load(part + e * W);
-    add_elements<V, R>(q + d, d_k, m, d_k - d, acc[g]);
-  }
-}
-
-// The same for one group of which only the keys [skip, end) are there: the other lanes get the dot
-// product with 0.
-template <class V, int R, class E>
-void dot_some(const typename V::T* q, index_t d_k, const E* keys, index_t stride, index_t n,
-              index_t skip, index_t end, V (&acc)[R]) noexcept {
-  using T = typename V::T;
-  alignas(64) T lanes[V::W] = {};
-  for (index_t d = 0; d < d_k; ++d) {
-    for (index_t i = skip; i < end; ++i) lanes[i] = widen_one(keys[(n + i) * stride + d]);
-    const V m = V::load(lanes);
-    add_elements<V, R>(q + d, d_k, &m, 1, acc);
+    if (d_k < W) {
+      E part[W * W] = {};
+      for (index_t i = 0; i < W; ++i) copy_few(row(g * W + i), d_k, part + i * W);
+      for (index_t i = 0; i < W; ++i) m[i] = load_wide<V>(part + i * W);
+    } else {  // a vector that overlaps the one before
+      for (index_t i = 0; i < W; ++i) m[i] = load_wide<V>(row(g * W + i) + d_k - W);
+    }
+    V::transpose(m);
+    add_elements<V, R>(q + d, d_k, d_k < W ? m : m + (W - (d_k - d)), d_k - d, acc[g]);
   }
 }
 
@@ -194,9 +202,10 @@ void row_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, const E* 
     const index_t skip = n < 0 ? -n : 0;
     const index_t left = args.keys - n;
     if (G > 1 || (skip == 0 && left >= W))
-      dot_rows<V, R, G>(q, args.d_k, keys, args.k.row_stride, n, acc);
+      dot_rows<V, R, G, true>(q, args.d_k, keys, args.k.row_stride, n, 0, G * W, acc);
     else
-      dot_some<V, R>(q, args.d_k, keys, args.k.row_stride, n, skip, left < W ? left : W, acc[0]);
+      dot_rows<V, R, G, false>(q, args.d_k, keys, args.k.row_stride, n, skip, left < W ? left : W,
+                               acc);
     for (int g = 0; g < G; ++g, n += W)
       for (int r = 0; r < R; ++r) max[r] = end_scores(args, acc[g][r], row + r, n, max[r]);
   };
@@ -374,17 +383,40 @@ template <class V, int R, int D, class E>
     for (int c = 0; c < D; ++c) V::store_unaligned(a + r * args.a_stride + c * W, sum[r][c]);
 }
 
-// The elements from d on, which fill no vector.
-template <class T, class E>
-void add_tail(const glasshead::RowAccumulateArgs<T>& args, const E* values, index_t row, index_t n,
-              index_t keys, index_t d) noexcept {
-  for (; d < args.d_v; ++d) {
-    T& sum = args.a[row * args.a_stride + d];
-    for (index_t k = n; k < n + keys; ++k) {
-      T x = widen_one(values[k * args.v.row_stride + d]);
-      if constexpr (kIsScaled<E>) x = x * args.narrow.scales[k];
-      sum = fma_one(x, args.p[row * kBlock + args.first + k], sum);
-    }
+// The elements from d on, which fill no vector, as lanes of one that overlaps those before it; of
+// shorter rows a copy is read.
+template <class V, int R, class E>
+void add_tail(const glasshead::RowAccumulateArgs<typename V::T>& args, const E* values, index_t row,
+              index_t n, index_t keys, index_t d) noexcept {
+  using T = typename V::T;
+  constexpr index_t W = V::W;
+  const index_t first = args.d_v < W ? 0 : args.d_v - W;  // element of the first lane
+  const index_t size = args.d_v - first;                  // lanes that are elements
+  alignas(64) T lanes[R][W] = {};
+  V sum[R];
+  for (int r = 0; r < R; ++r) {
+    const T* const a = args.a + (row + r) * args.a_stride + first;
+    for (index_t i = 0; i < size; ++i) lanes[r][i] = a[i];
+    sum[r] = V::load(lanes[r]);
+  }
+  const E* v = values + n * args.v.row_stride + first;
+  index_t stride = args.v.row_stride;
+  E part[kKeysAtOnce * W] = {};
+  if (args.d_v < W) {
+    for (index_t k = 0; k < keys; ++k) copy_few(v + k * stride, size, part + k * W);
+    v = part;
+    stride = W;
+  }
+  const T* const p = args.p + row * kBlock + args.first + n;
+  for (index_t k = 0; k < keys; ++k) {
+    V x = V::in_register(load_wide<V>(v + k * stride));
+    if constexpr (kIsScaled<E>) x = V::mul(x, V::set1(args.narrow.scales[n + k]));
+    for (int r = 0; r < R; ++r) sum[r] = V::accumulate(V::set1(p[r * kBlock + k]), x, sum[r]);
+  }
+  for (int r = 0; r < R; ++r) {
+    V::store(lanes[r], sum[r]);
+    T* const a = args.a + (row + r) * args.a_stride + first;
+    for (index_t i = d - first; i < size; ++i) a[i] = lanes[r][i];
   }
 }
 
@@ -397,7 +429,7 @@ void add_keys(const glasshead::RowAccumulateArgs<typename V::T>& args, const E* 
   for (; d + D * V::W <= args.d_v; d += D * V::W)
     add_columns<V, R, D>(args, values, row, n, keys, d);
   for (; d + V::W <= args.d_v; d += V::W) add_columns<V, R, 1>(args, values, row, n, keys, d);
-  for (int r = 0; r < R; ++r) add_tail(args, values, row + r, n, keys, d);
+  if (d < args.d_v) add_tail<V, R>(args, values, row, n, keys, d);
 }
 
 template <class V, class E>
