@@ -291,16 +291,15 @@ void panel_scores_of(const glasshead::RowScoreArgs<typename V::T>& args, const E
   raise_max(args, row, max);
 }
 
-// Calls f.template operator()<R>(row) over rows [0, count) by fours, then twos, then ones.
+// Calls f.template operator()<R>(row) over rows [0, count) by fours and what is left at once: heads
+// share keys by threes and sevens, too.
 template <class F>
 inline void for_rows(index_t count, const F& f) {
   index_t row = 0;
   for (; row + 4 <= count; row += 4) f.template operator()<4>(row);
-  if (row + 2 <= count) {
-    f.template operator()<2>(row);
-    row += 2;
-  }
-  if (row < count) f.template operator()<1>(row);
+  if (row + 3 == count) f.template operator()<3>(row);
+  if (row + 2 == count) f.template operator()<2>(row);
+  if (row + 1 == count) f.template operator()<1>(row);
 }
 
 template <class V>
