@@ -8,9 +8,12 @@
 
 #include "core/context_impl.h"
 #include "core/fused.h"
+#include "core/kept_pairs.h"
+#include "core/narrow.h"
 #include "core/panel_work.h"
 #include "core/rows.h"
 #include "core/scale.h"
+#include "core/widen.h"
 
 namespace glasshead {
 
@@ -156,8 +159,7 @@ class Fused {
             return;
           }
           T* row = room.data() + r * q.shape[3];
-          for (index_t d = 0; d < q.shape[3]; ++d)
-            row[d] = static_cast<T>(load_element(q.data, q.dtype, at + d * q.strides[3]));
+          load_run(q.data, q.dtype, at, q.strides[3], q.shape[3], row);
           queries[r] = row;
         });
     return is_direct ? q.strides[3] : 1;
@@ -202,7 +204,7 @@ class Fused {
       tile.bias = room.tile.bias.data();
     }
     if (call_.options.dropout.p > 0) {
-      fill_kept(call_.options.dropout, panel.rows(), keys, room.tile.kept);
+      keep_pairs(call_.options.dropout, panel.rows(), keys, room.tile.kept);
       tile.kept = room.tile.kept;
     }
     tile.selects_values =
@@ -260,11 +262,8 @@ class Fused {
     const T kept = p > 0 ? static_cast<T>(1.0 / (1.0 - p)) : T(1);
     panel.finish(kept, to, is_direct ? out.strides[3] : 1);
     if (is_direct) return;
-    for (index_t r = 0; r < rows.count; ++r) {
-      for (index_t d = 0; d < d_v; ++d)
-        store_element(out.data, out.dtype, first[r] + d * out.strides[3],
-                      static_cast<double>(to[r][d]));
-    }
+    for (index_t r = 0; r < rows.count; ++r)
+      store_run(to[r], out.data, out.dtype, first[r], out.strides[3], d_v);
   }
 
   EmptyRows empty_rows() const {

@@ -2,20 +2,7 @@
 
 #include <cstddef>
 
-#include "base/random.h"
-
 namespace glasshead {
-
-void fill_kept(const Dropout& dropout, const PanelRows& rows, KeyRange keys, std::uint32_t* kept) {
-  for (index_t j = keys.begin; j < keys.end; ++j) {
-    std::uint32_t bits = 0;
-    for (index_t r = 0; r < rows.count; ++r) {
-      if (!dropped(dropout.seed, {rows.b, rows.h[r], rows.i[r], j}, dropout.p))
-        bits |= std::uint32_t{1} << r;
-    }
-    kept[j - keys.begin] = bits;
-  }
-}
 
 void fill_rows(PanelRows& rows, index_t b, index_t g, index_t group, index_t begin, index_t end,
                Order order) {

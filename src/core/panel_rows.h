@@ -58,9 +58,6 @@ inline std::uint32_t lanes_of(const PanelRows& rows) {
   return rows.count >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << rows.count) - 1;
 }
 
-// Which rows of a panel dropout leaves each key: bit r of kept[j - keys.begin].
-void fill_kept(const Dropout& dropout, const PanelRows& rows, KeyRange keys, std::uint32_t* kept);
-
 // The strides of a tensor broadcast to [batch, heads, q_len, kv_len]; 0 where it repeats.
 struct PairStrides {
   index_t b = 0, h = 0, i = 0, j = 0;
