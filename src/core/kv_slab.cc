@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "core/narrow.h"
+#include "core/widen.h"
 
 namespace glasshead {
 namespace {
@@ -33,15 +35,10 @@ std::optional<index_t> product(std::initializer_list<index_t> factors) {
   return all;
 }
 
-void widen_input(const ConstTensor<3>& t, index_t g, index_t n, double* to) {
-  const index_t at = g * t.strides[0] + n * t.strides[1];
-  const index_t step = t.strides[2];
-  if (t.dtype == DType::f32) {
-    const float* row = static_cast<const float*>(t.data) + at;
-    for (index_t d = 0; d < t.shape[2]; ++d) to[d] = static_cast<double>(row[d * step]);
-  } else {
-    for (index_t d = 0; d < t.shape[2]; ++d) to[d] = load_element(t.data, t.dtype, at + d * step);
-  }
+template <class Wide>
+void widen_input(const ConstTensor<3>& t, index_t g, index_t n, std::vector<Wide>& to) {
+  load_run(t.data, t.dtype, g * t.strides[0] + n * t.strides[1], t.strides[2], t.shape[2],
+           to.data());
 }
 
 // Largest |x| of the row; infinite if an element is an infinity or NaN.
@@ -76,9 +73,14 @@ std::int8_t quantized(double x, float scale) {
   return static_cast<std::int8_t>(std::clamp(n + kRound - kRound, -most, most));
 }
 
-template <class Out>
-Out narrowed(double x) {
-  if constexpr (std::is_same_v<Out, bf16>)
+template <class Out, class Wide>
+Out narrowed(Wide x) {
+  constexpr bool is_float = std::is_same_v<Wide, float>;
+  if constexpr (std::is_same_v<Out, bf16> && is_float)
+    return {narrow_bfloat(x)};
+  else if constexpr (std::is_same_v<Out, f16> && is_float)
+    return {narrow_half(x)};
+  else if constexpr (std::is_same_v<Out, bf16>)
     return narrow_to_bf16(x);
   else if constexpr (std::is_same_v<Out, f16>)
     return narrow_to_f16(x);
@@ -87,19 +89,15 @@ Out narrowed(double x) {
 }
 
 // One row, whose element d goes to to[d * step].
-template <class Out>
-void narrow_row(const std::vector<double>& row, Out* to, index_t step, float* scale) {
-  if constexpr (std::is_same_v<Out, std::int8_t>) {
-    *scale = scale_of(row);
-    for (const double x : row) {
+template <class Out, class Wide>
+void narrow_row(const std::vector<Wide>& row, Out* to, index_t step, float* scale) {
+  if constexpr (std::is_same_v<Out, std::int8_t>) *scale = scale_of(row);
+  for (const Wide x : row) {
+    if constexpr (std::is_same_v<Out, std::int8_t>)
       *to = quantized(x, *scale);
-      to += step;
-    }
-  } else {
-    for (const double x : row) {
+    else
       *to = narrowed<Out>(x);
-      to += step;
-    }
+    to += step;
   }
 }
 
@@ -143,10 +141,10 @@ KvPiece SlabLayout::piece(const std::byte* slab, index_t slot, KeyRange keys) co
   return piece;
 }
 
-template <class Out>
-void SlabLayout::write_as(std::byte* slab, index_t slot, const NewKeys& keys) const {
+template <class Out, class Wide>
+void SlabLayout::write_from(std::byte* slab, index_t slot, const NewKeys& keys) const {
   const KvLayout k = key_layout(), v = value_layout();
-  std::vector<double> key(static_cast<std::size_t>(sizes_.d_k)),
+  std::vector<Wide> key(static_cast<std::size_t>(sizes_.d_k)),
       value(static_cast<std::size_t>(sizes_.d_v));
   Out* const all_keys = reinterpret_cast<Out*>(slab);
   Out* const all_values = reinterpret_cast<Out*>(slab + v_at_);
@@ -158,12 +156,22 @@ void SlabLayout::write_as(std::byte* slab, index_t slot, const NewKeys& keys) co
   };
   for (index_t g = 0; g < sizes_.kv_heads; ++g) {
     for (index_t n = slot; n < slot + keys.count; ++n) {
-      widen_input(keys.k, g, keys.first + n - slot, key.data());
+      widen_input(keys.k, g, keys.first + n - slot, key);
       narrow_row(key, all_keys + k.offset(g, n), k.step, scale(k_scales_at_, g, n));
-      widen_input(keys.v, g, keys.first + n - slot, value.data());
+      widen_input(keys.v, g, keys.first + n - slot, value);
       narrow_row(value, all_values + v.offset(g, n), v.step, scale(v_scales_at_, g, n));
     }
   }
+}
+
+// f32 holds the numbers of every type but f64; the scales of int8 and what they divide are f64.
+template <class Out>
+void SlabLayout::write_as(std::byte* slab, index_t slot, const NewKeys& keys) const {
+  if constexpr (!std::is_same_v<Out, double> && !std::is_same_v<Out, std::int8_t>) {
+    if (keys.k.dtype != DType::f64 && keys.v.dtype != DType::f64)
+      return write_from<Out, float>(slab, slot, keys);
+  }
+  write_from<Out, double>(slab, slot, keys);
 }
 
 void SlabLayout::write(std::byte* slab, index_t slot, const NewKeys& keys) const {

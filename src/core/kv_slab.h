@@ -50,6 +50,8 @@ class SlabLayout {
  private:
   template <class Out>
   void write_as(std::byte* slab, index_t slot, const NewKeys& keys) const;
+  template <class Out, class Wide>  // widened to Wide, rounded once to Out
+  void write_from(std::byte* slab, index_t slot, const NewKeys& keys) const;
 
   SlabSizes sizes_;
   index_t v_at_ = 0, k_scales_at_ = 0, v_scales_at_ = 0, bytes_ = 0;  // bytes
