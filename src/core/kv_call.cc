@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/plan_of_batch.h"
 #include "core/validate.h"
 
 namespace glasshead {
@@ -103,10 +104,10 @@ void check_held(const KvCall& call, Findings& findings) {
 void check_rows(const KvCall& call, Findings& findings) {
   if (call.options.empty_row != EmptyRow::error || !call.options.sinks.empty()) return;
   EmptyRows empty;
-  AttentionOptions options = call.options;
   for (index_t b = 0; b < call.q.shape[0]; ++b) {
-    options.query_start = call.starts[static_cast<std::size_t>(b)];
-    find_empty_rows(MaskPlan(options, call.shape()), b, empty);
+    const BatchEntry entry =
+        entry_of(call.options, call.shape(), b, call.starts[static_cast<std::size_t>(b)]);
+    find_empty_rows(MaskPlan(entry.options, entry.shape), b, empty);
   }
   report_empty_rows(empty, "no allowed key", findings);
 }

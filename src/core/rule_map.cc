@@ -26,7 +26,7 @@ constexpr std::size_t kMapsKept = 4;
 // Everything that an answer depends on.
 struct MapKey {
   std::uint64_t version;
-  index_t batch, heads, q_len, kv_len, query_start;
+  index_t batch, heads, q_len, kv_len, query_start, first_entry;
   bool operator==(const MapKey&) const = default;
 };
 
@@ -58,7 +58,8 @@ RuleMap::RuleMap(const PairRule& rule, const PairShape& shape, index_t query_sta
   const index_t batches = rule.options().per_batch ? shape.batch : 1;
   const index_t heads = rule.options().per_head ? shape.heads : 1;
   head_step_ = rule.options().per_head ? 1 : 0;
-  batch_step_ = rule.options().per_batch ? heads : 0;
+  batch_step_ = batches > 1 ? heads : 0;
+  const index_t first_entry = rule.options().per_batch ? shape.first_entry : 0;
   const PairPredicate& may_attend = rule.predicate();
   for (index_t plane = 0; plane < batches * heads; ++plane) {
     for (index_t first = 0; first < shape.q_len; first += kRows) {
@@ -69,7 +70,8 @@ RuleMap::RuleMap(const PairRule& rule, const PairShape& shape, index_t query_sta
         index_t count = 0;
         for (index_t r = 0; r < rows; ++r) {
           for (index_t n = 0; n < keys; ++n) {
-            if (!may_attend(plane / heads, plane % heads, query_start + first + r, begin + n))
+            if (!may_attend(first_entry + plane / heads, plane % heads, query_start + first + r,
+                            begin + n))
               continue;
             words[2 * r + n / 64] |= std::uint64_t{1} << (n % 64);
             ++count;
@@ -93,7 +95,8 @@ std::shared_ptr<const RuleMap> map_of(const PairRule& rule, std::uint64_t versio
                    rule.options().per_head ? shape.heads : 1,
                    shape.q_len,
                    shape.kv_len,
-                   query_start};
+                   query_start,
+                   rule.options().per_batch ? shape.first_entry : 0};
   PairRule::State& state = rule.state();
   // Held while the pairs are asked: whoever wants the same map waits for it.
   const Lock lock(state.mutex);

@@ -20,6 +20,7 @@ namespace glasshead {
 // The sizes of one call that masks and biases see.
 struct PairShape {
   index_t batch = 0, heads = 0, q_len = 0, kv_len = 0;
+  index_t first_entry = 0;  // what a rule is told of batch entry 0
 };
 
 class RuleMap {
@@ -27,7 +28,7 @@ class RuleMap {
   static constexpr index_t kRows = 32;
   static constexpr index_t kKeys = 128;
 
-  // Asks every pair once.
+  // Asks every pair once. A map of one batch entry answers for it whatever its number.
   RuleMap(const PairRule& rule, const PairShape& shape, index_t query_start);
 
   // Bit j % 64 of words[j % 128 / 64] says whether the row may attend to key j, for the existing

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/plan_of_batch.h"
 #include "core/tile_plan.h"
 #include "testing.h"
 
@@ -114,6 +115,16 @@ TEST(Where, a_rule_without_batch_or_heads_is_asked_for_one_of_them) {
   EXPECT_EQ(asked_of({.per_batch = false}), 4 * 25);
   EXPECT_EQ(asked_of({.per_head = false}), 3 * 25);
   EXPECT_EQ(asked_of({.per_batch = false, .per_head = false}), 25);
+}
+
+TEST(Where, sequences_at_different_places_are_each_asked_for_themselves_alone) {
+  const Asked asked;
+  const AttentionOptions options = with(Mask::where(PairRule(asked)));
+  const PlanOfBatch plans(options, {5, 9, 9, 7}, {4, 2, 3, 10});
+  EXPECT_EQ(*asked.count, 4 * 2 * 3 * 10);
+  EXPECT_TRUE(plans[0].mask().allowed(0, 1, 1, 3));
+  EXPECT_FALSE(plans[1].mask().allowed(1, 1, 1, 3));
+  EXPECT_TRUE(plans[2].mask().allowed(2, 1, 1, 4));
 }
 
 // A batch of none shares its key with any other where the rule looks at no batch.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/context_impl.h"
+#include "core/plan_of_batch.h"
 #include "tile_cases.h"
 
 namespace glasshead::test {
@@ -145,6 +146,26 @@ TEST(TilePlan, alibi_of_the_furthest_positions) {
     const PanelRows rows = panel_rows(0, 0, 1, 0, 9);
     expect_the_biases_of_the_pairs<double>(plan, BiasPlan(options, shape), rows, {0, 128}, 16);
   }
+}
+
+// Sequences of a cache that stand at different positions: a plan of one says what the options say
+// of it.
+TEST(PlanOfBatch, each_entry_at_its_place_has_the_pairs_and_biases_of_the_whole) {
+  for_random_calls(
+      [](TileDraw& draw, const Attention& call, const PairShape& shape, const TilePlan&) {
+        std::vector<index_t> starts;
+        for (index_t b = 0; b < shape.batch; ++b) starts.push_back(draw.within(-5, shape.kv_len));
+        const PlanOfBatch plans(call.options, starts, shape);
+        for (int n = 0; n < 2; ++n) {
+          const PanelRows rows = draw.rows(shape);
+          const KeyRange keys = draw.keys(shape);
+          Attention at_place = call;
+          at_place.options.query_start = starts[static_cast<std::size_t>(rows.b)];
+          expect_the_pairs_that_are_allowed(at_place, plans[rows.b], rows, keys);
+          expect_the_biases_of_the_pairs<float>(plans[rows.b], BiasPlan(at_place.options, shape),
+                                                rows, keys, kMostRows);
+        }
+      });
 }
 
 }  // namespace
