@@ -56,11 +56,12 @@ std::vector<std::byte> read_bytes(const std::string& path) {
   std::vector<std::byte> bytes;
   if (fs::is_regular_file(status)) bytes.reserve(fs::file_size(path, error));
   std::array<std::byte, 1 << 16> piece;
-  while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
+  do {
+    const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get());
     bytes.insert(bytes.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(got));
     if (bytes.size() > static_cast<std::size_t>(kLargestFile))
       fail_io("read_bytes", path, "goes on beyond 64 GiB, more than is read");
-  }
+  } while (std::feof(file.get()) == 0 && std::ferror(file.get()) == 0);
   if (std::ferror(file.get()) != 0) fail_io("read_bytes", path, "cannot be read: " + last_error());
   return bytes;
 }

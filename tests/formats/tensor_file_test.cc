@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -67,6 +68,22 @@ TEST_F(TensorFile, an_error_names_the_file_and_what_was_wrong_in_it) {
   EXPECT_TRUE(says(message<IoError>([&] { read_npy(path("none.npy")); }),
                    path("none.npy") + ": no such file"));
   EXPECT_TRUE(says(message<IoError>([&] { read_bytes(path("")); }), "is a directory"));
+}
+
+TEST_F(TensorFile, what_comes_in_pieces_is_read_to_its_end) {
+  // Less than is read at once (64 KiB), as much, a multiple, and more.
+  for (const std::size_t size : std::vector<std::size_t>{0, 1000, 65536, 131072, 131073}) {
+    std::string text(size, ' ');
+    for (std::size_t n = 0; n < size; ++n) text[n] = static_cast<char>(n * 31 % 251);
+    const std::string pipe = path("pipe" + std::to_string(size));
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const std::jthread writer([&] {
+      std::ofstream to(pipe, std::ios::binary);
+      for (std::size_t n = 0; n < size; n += 1000) to << text.substr(n, 1000) << std::flush;
+    });
+    const std::vector<std::byte> bytes = read_bytes(pipe);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), text);
+  }
 }
 
 TEST_F(TensorFile, a_file_beyond_the_limit_is_refused_before_it_is_read) {
