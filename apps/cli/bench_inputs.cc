@@ -7,7 +7,8 @@
 namespace glasshead::cli {
 namespace {
 
-enum Part : std::size_t { kQ, kK, kV, kOut, kDOut, kDq, kDk, kDv };
+using Part = std::size_t;  // a place in buffers_
+constexpr Part kQ = 0, kK = 1, kV = 2, kOut = 3, kDOut = 4, kDq = 5, kDk = 6, kDv = 7;
 constexpr index_t kTile = 128;
 
 // The generator is the standard's, the same everywhere; the numbers are only data to be timed.

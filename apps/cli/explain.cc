@@ -148,10 +148,10 @@ std::string plan_text(const AttendPlan& plan) {
   text += line("form", plan.form == AttendForm::panel
                            ? "panels: lanes are query rows; " + plan.why_form
                            : "few rows: lanes are keys, then value elements; " + plan.why_form);
-  std::string work = plural(plan.items, "item") + " for " + plural(plan.threads, "thread") + ": " +
-                     plural(plan.row_blocks, "row block") + " of at most " +
-                     plural(plan.panels_per_item, "panel") + " of " +
-                     plural(plan.rows_per_panel, "row");
+  const std::string work = plural(plan.items, "item") + " for " + plural(plan.threads, "thread") +
+                           ": " + plural(plan.row_blocks, "row block") + " of at most " +
+                           plural(plan.panels_per_item, "panel") + " of " +
+                           plural(plan.rows_per_panel, "row");
   text += line("work", work);
   if (plan.nodes > 1)
     text +=

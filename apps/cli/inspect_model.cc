@@ -61,7 +61,7 @@ std::vector<LayerKind> kinds_of(const StackFacts& stack) {
 
 std::string heads_text(const AttentionFacts& attention) {
   const index_t share = attention.heads / attention.kv_heads;
-  std::string text = fmt::format("{} query heads of {}, ", attention.heads, attention.d_k);
+  const std::string text = fmt::format("{} query heads of {}, ", attention.heads, attention.d_k);
   if (share == 1) return text + "each with keys and values of its own";
   return text + fmt::format("{} key/value {}: {} share one", attention.kv_heads,
                             attention.kv_heads == 1 ? "head" : "heads", share);

@@ -336,6 +336,25 @@ void write_lesson(const TraceArgs& args) {
   save(args, *page);
 }
 
+void run_by_hand(const Case& c, const DocumentOptions& options, const TraceArgs& args,
+                 const std::string& format) {
+  const wire::ByHand hand = wire::run_by_hand(c, by_hand_options(args.by_hand));
+  put(
+      wire::by_hand_document(c, hand, options),
+      [&](const auto& sink) { wire::write_by_hand_json(c, hand, sink); }, args, format,
+      "--by-hand");
+}
+
+// 0, or 1 when it finds a difference.
+int run_check(const Subject& subject, const Case& c, const Trace& trace,
+              const DocumentOptions& options, const TraceArgs& args) {
+  const std::string json =
+      ends_with(args.check, ".json") ? json_text(subject, c, options) : std::string();
+  const std::string found = compare_with(args.check, trace, json);
+  save(args, found.empty() ? "equal\n" : "DIFFERS  " + found + "\n");
+  return found.empty() ? 0 : 1;
+}
+
 void refuse_empty_diff(const TraceArgs& args) {
   if (args.diff && !is_edited(args))
     throw OptionError("trace", {{"--diff",
@@ -362,11 +381,7 @@ int run_case_modes(TraceArgs args, const std::string& format) {
     return 0;
   }
   if (!args.by_hand.empty()) {
-    const wire::ByHand hand = wire::run_by_hand(c, by_hand_options(args.by_hand));
-    put(
-        wire::by_hand_document(c, hand, options),
-        [&](const auto& sink) { wire::write_by_hand_json(c, hand, sink); }, args, format,
-        "--by-hand");
+    run_by_hand(c, options, args, format);
     return 0;
   }
   if (format == "json" && !args.explain && !args.diff && !args.gradients && args.check.empty()) {
@@ -378,13 +393,7 @@ int run_case_modes(TraceArgs args, const std::string& format) {
     return 0;
   }
   const Trace trace = wire::run_case(c);
-  if (!args.check.empty()) {
-    const std::string json =
-        ends_with(args.check, ".json") ? json_text(subject, c, options) : std::string();
-    const std::string found = compare_with(args.check, trace, json);
-    save(args, found.empty() ? "equal\n" : "DIFFERS  " + found + "\n");
-    return found.empty() ? 0 : 1;
-  }
+  if (!args.check.empty()) return run_check(subject, c, trace, options, args);
   if (args.explain) {
     put(
         wire::explain_document(c, trace, options),
