@@ -72,6 +72,7 @@ class Runner {
 
   const RowNumbers& computed(const RowIndex& at);
   void see(const RowIndex& at, Scored& to);
+  void read_query(const RowIndex& at);  // into query_, turned where the program turns it
   void score(const RowIndex& at, Scored& to);
   double biased(const RowIndex& at, index_t j, double score, double& error) const;
   double added(double score, double number, double& error) const;

@@ -245,20 +245,22 @@ void Runner::see(const RowIndex& at, Scored& to) {
   for (index_t j = 0; j < n; ++j) to.visible[slot(j)] = pairs_(at.b, at.h, at.i, j) ? 1 : 0;
 }
 
+void Runner::read_query(const RowIndex& at) {
+  if (program_.product == Product::keys_queries) {
+    std::copy_n(key({at.b, at.h, 0}, at.i), program_.d_k(), query_.data());
+    return;
+  }
+  const double* query = program_.q->row(at.b, {at.h, at.i, 0}, program_.q_order, query_.data());
+  if (query != query_.data()) std::copy_n(query, program_.d_k(), query_.data());
+  const index_t position = query_position(at.b, at.i);
+  if (program_.rotary && program_.turns_q) turn(query_.data(), position);
+  if (program_.rotary && program_.turns_q_twice) turn(query_.data(), position);
+}
+
 void Runner::score(const RowIndex& at, Scored& to) {
   const index_t n = shape_.kv_len;
   clear(to, slot(n));
-  const double* query = nullptr;
-  if (program_.product == Product::keys_queries) {
-    query = key({at.b, at.h, 0}, at.i);
-    std::copy_n(query, program_.d_k(), query_.data());
-  } else {
-    query = program_.q->row(at.b, {at.h, at.i, 0}, program_.q_order, query_.data());
-    if (query != query_.data()) std::copy_n(query, program_.d_k(), query_.data());
-    const index_t position = query_position(at.b, at.i);
-    if (program_.rotary && program_.turns_q) turn(query_.data(), position);
-    if (program_.rotary && program_.turns_q_twice) turn(query_.data(), position);
-  }
+  read_query(at);
   const double scale = program_.scale, cap = program_.options.softcap;
   const auto cap_at = [&](CapPlace place, double x) {
     return cap > 0 && program_.cap_place == place ? capped(x, cap) : x;
