@@ -277,7 +277,7 @@ AuditReport audit(const AuditFunction& attend, const AuditOptions& options) {
     const auto shape = call->out_shape();
     AuditAnswer answer;
     answer.out = make_tensor(call->q.dtype, {shape.begin(), shape.end()});
-    MutableTensor<4> out(answer.out.bytes.data(), call->q.dtype, shape, row_major(shape));
+    const MutableTensor<4> out(answer.out.bytes.data(), call->q.dtype, shape, row_major(shape));
     for (index_t n = 0; n < answer.out.size(); ++n)
       store_element(out.data, out.dtype, n, std::numeric_limits<double>::quiet_NaN());
     try {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/assert.h"
 #include "core/scale.h"
 #include "core/widen.h"
 
@@ -53,6 +54,7 @@ void WeightSweep<T>::cut_keys() {
   const index_t most = std::min(chunks, (wanted + groups_ - 1) / groups_);
   const index_t keys =
       kChunk * static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(chunks / most)));
+  GLASSHEAD_ASSERT(keys > 0);  // most <= chunks
   nodes_ = (shape_.kv_len + keys - 1) / keys;
   std::vector<RowGroup> cut;
   for (index_t n = 0; n < groups_; ++n)

@@ -133,8 +133,8 @@ Probe make_probe(const ProbeShape& s, const AttentionOptions& options, std::uint
   if (!problems.empty()) fail(ErrorKind::option, "make_probe", std::move(problems));
   const Subject subject(attention, DType::f32);
   // Claims of the right shapes; what they hold is not looked at.
-  Tensor<float, 4> out({s.batch, s.heads, s.q_len, s.d_v});
-  Tensor<float, 3> lse({s.batch, s.heads, s.q_len});
+  const Tensor<float, 4> out({s.batch, s.heads, s.q_len, s.d_v});
+  const Tensor<float, 3> lse({s.batch, s.heads, s.q_len});
   Claims claims;
   claims.out = out;
   claims.lse = lse;

@@ -88,7 +88,7 @@ void HeadPass::add_rows(const SeenTile& tile, index_t row) {
     const index_t end = std::min(keys, (cell + 1) * cell_ - tile.keys.begin);
     V sum[kVectors] = {}, largest[kVectors] = {};
     for (; n < end; ++n) {
-      for (int c = 0; c < kVectors; ++c) {
+      for (index_t c = 0; c < kVectors; ++c) {
         V p, s;
         std::memcpy(&p, tile.p + n * tile.key_step + from + c * W, sizeof p);
         std::memcpy(&s, tile.scores + n * tile.key_step + from + c * W, sizeof s);

@@ -116,7 +116,7 @@ void apply_tile(const Call& call, const Group& group, index_t number, index_t fi
     if (!part.is_plain)
       unpack_literally(part, group, call.in, first, depth, room);
     else if (part.form == WeightForm::f32)
-      tile = static_cast<const float*>(static_cast<const void*>(group.weights)) + first * kGroup;
+      tile = reinterpret_cast<const float*>(group.weights) + first * kGroup;
     else
       call.kernels.unpack({.form = part.form,
                            .weights = group.weights,

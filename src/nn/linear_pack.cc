@@ -133,7 +133,7 @@ void put_quants(const Quants& quants, std::byte* sub, index_t lane) {
     return;
   }
   std::uint32_t low[4], high[2] = {};
-  for (int n = 0; n < 4; ++n) {
+  for (index_t n = 0; n < 4; ++n) {
     std::uint64_t eight;
     std::memcpy(&eight, quants.q + 8 * n, sizeof eight);
     low[n] = squeezed(eight);

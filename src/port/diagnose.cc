@@ -70,7 +70,7 @@ class Search {
     for (std::size_t n = 0; n < report_.findings.size(); ++n) {
       PortFinding& other = report_.findings[n];
       std::vector<PortCause> both;
-      for (PortCause& cause : other.causes)
+      for (const PortCause& cause : other.causes)
         for (const PortCause& here : found.causes)
           if (cause.is_doctors && cause.name() == here.name()) both.push_back(cause);
       if (both.empty()) continue;
@@ -125,7 +125,7 @@ class Search {
     const double before = trail.places[trail.first_wrong].error;
     std::vector<Fit> found;
     for (const Hypothesis* hypothesis : hypotheses())
-      for (Variant& variant : variants(*hypothesis, stretch)) {
+      for (const Variant& variant : variants(*hypothesis, stretch)) {
         ++report_.tried;
         std::vector<Applied> edits = made_;
         edits.push_back({variant.edit, stretch.first, stretch.last});

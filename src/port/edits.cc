@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/math.h"
 #include "glasshead/attention.h"
@@ -23,11 +24,11 @@ float* numbers_of(FileTensor& tensor) { return reinterpret_cast<float*>(tensor.b
 Edit in(Part part, Change1 change, Place1 place) {
   Edit edit;
   if (change)
-    edit.change = [part, change](const Subject& s) {
+    edit.change = [part, change = std::move(change)](const Subject& s) {
       if (s.piece.part == part) change(s);
     };
   if (place)
-    edit.place = [part, place](const Subject& s, const Numbers& numbers) {
+    edit.place = [part, place = std::move(place)](const Subject& s, const Numbers& numbers) {
       return s.piece.part == part ? place(s, numbers) : Placed{};
     };
   return edit;

@@ -108,7 +108,6 @@ Trail Walker::walk(const std::vector<Applied>& edits) const {
   Trail trail;
   trail.first_wrong = dump_.all().size();
   Entry entry;
-  std::vector<std::string> not_compared;
   for (std::size_t piece = 0; piece < runner_.pieces().size(); ++piece) {
     const Piece& at = runner_.pieces()[piece];
     ++entry.parts;

@@ -40,7 +40,7 @@ Beside read_beside(const fs::path& folder) {
     std::vector<Problem> found;
     if (!is_file(folder / name) || formats::parse_config(read_text(folder / name), config, found))
       return;
-    for (Problem& problem : found)
+    for (const Problem& problem : found)
       problems.push_back({std::string(name) + ": " + problem.where, problem.what});
   };
   read("config.json", beside.config);

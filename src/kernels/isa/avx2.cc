@@ -92,7 +92,7 @@ struct F32 {
     __m256i x;
   };
   static Word load_word(const std::uint32_t* from) {
-    return {_mm256_load_si256(static_cast<const __m256i*>(static_cast<const void*>(from)))};
+    return {_mm256_load_si256(reinterpret_cast<const __m256i*>(from))};
   }
   static Word both(Word a, std::uint32_t mask) {
     return {_mm256_and_si256(a.x, _mm256_set1_epi32(static_cast<int>(mask)))};

@@ -22,8 +22,9 @@ bool is_plain(const std::string& name) {
 
 std::string last_word(const std::string& type) { return type.substr(type.rfind('.') + 1); }
 
-void add(Fields& fields, const std::string& where, std::vector<Problem> problems) {
-  for (Problem& problem : problems) fields.problem_in(where + ": " + problem.where, problem.what);
+void add(Fields& fields, const std::string& where, const std::vector<Problem>& problems) {
+  for (const Problem& problem : problems)
+    fields.problem_in(where + ": " + problem.where, problem.what);
 }
 
 void read_pooling(Fields& fields, const std::string& folder, Description& out) {
@@ -39,8 +40,7 @@ void read_pooling(Fields& fields, const std::string& folder, Description& out) {
     fields.problem_in(file, "is not there; modules.json says that the pooling is described there");
     return;
   }
-  if (!formats::parse_config(text_of(bytes), config, problems))
-    return add(fields, file, std::move(problems));
+  if (!formats::parse_config(text_of(bytes), config, problems)) return add(fields, file, problems);
   formats::Reader reader(config, problems);
   const bool is_mean = reader.flag_or("pooling_mode_mean_tokens", false);
   const bool is_first = reader.flag_or("pooling_mode_cls_token", false);
@@ -48,7 +48,7 @@ void read_pooling(Fields& fields, const std::string& folder, Description& out) {
   for (const char* mode : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
                            "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"})
     is_other = reader.flag_or(mode, false) || is_other;
-  add(fields, file, std::move(problems));
+  add(fields, file, problems);
   if (is_other || is_mean == is_first)
     fields.problem_in(file,
                       "must pool by the mean alone, or by the first token alone: other ways are "
@@ -66,8 +66,7 @@ void read_sentence_modules(Fields& fields, Description& out) {
   std::vector<Problem> problems;
   // A list: an object is put around it.
   const std::string whole = "{\"modules\": " + std::string(text_of(bytes)) + "}";
-  if (!formats::parse_config(whole, config, problems))
-    return add(fields, "modules.json", std::move(problems));
+  if (!formats::parse_config(whole, config, problems)) return add(fields, "modules.json", problems);
   const formats::ConfigValue* modules = formats::find(config, "modules");
   const auto* list = modules == nullptr ? nullptr : std::get_if<formats::ConfigList>(&modules->is);
   if (list == nullptr) return fields.problem_in("modules.json", "must be a list");
@@ -85,7 +84,7 @@ void read_sentence_modules(Fields& fields, Description& out) {
           "modules.json",
           "has a module that is not built; must be Transformer, Pooling or Normalize");
   }
-  add(fields, "modules.json", std::move(problems));
+  add(fields, "modules.json", problems);
 }
 
 }  // namespace glasshead::model
