@@ -21,7 +21,7 @@ constexpr glasshead::Kernels<double> forward_kernels() {
   using V = Panel::V;
   glasshead::Kernels<double> kernels;
   kernels.width = V::W;
-  kernels.lanes = Panel::kVectors * V::W;
+  kernels.lanes = Panel::kVectors * kernels.width;
   kernels.pack = pack<Panel>;
   kernels.turn = turn<Panel>;
   kernels.scores = scores<Panel>;
