@@ -91,9 +91,9 @@ struct Form {
           ? 1
           : 0;  // bits above the low four
   static constexpr index_t kSubBlocks = kIsSuper ? 8 : 1;
-  static constexpr index_t kHead = (kHasLeast ? 2 : 1) * 2 * kGroup;  // d, m
+  static constexpr index_t kHead = kGroup * 2 * (kHasLeast ? 2 : 1);  // d, m
   static constexpr index_t kScales = kIsSuper ? 2 * kGroup : 0;       // sc, sm
-  static constexpr index_t kHighBytes = kHigh * 4 * kGroup;
+  static constexpr index_t kHighBytes = kGroup * 4 * kHigh;
   static constexpr index_t kLowBytes = kForm == WeightForm::q8_0 ? 32 * kGroup : 16 * kGroup;
   static constexpr index_t kSubBytes = kScales + kHighBytes + kLowBytes;
   static constexpr index_t kElements = 32 * kSubBlocks;
@@ -247,7 +247,7 @@ struct Wider {
   template <int kByte, class Use>
   [[gnu::always_inline]] inline void two(const Word (&bytes)[2][C], index_t e, Use& use) {
     for (int n = 0; n < 2; ++n) {
-      use.at(e + 2 * kByte + n);
+      use.at(e + index_t{2} * kByte + n);
       for (int c = 0; c < C; ++c) {
         const Word moved = V::template moved<-8 * kByte>(bytes[n][c]);
         use.take(c, V::whole(kByte == 3 ? moved : V::both(moved, 0xFFU)));

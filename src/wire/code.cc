@@ -100,7 +100,7 @@ std::string pytorch(const Source& source) {
 
 std::string cpp_tensor(const char* name, const TraceTensor& value) {
   const Matrices matrices = matrices_of(value.shape);
-  std::string code =
+  const std::string code =
       fmt::format("  const double {}_numbers[] = ", name) + numbers(value.values, "{", "};\n");
   return code + fmt::format(
                     "  const ConstTensor<4> {0}{{{0}_numbers, DType::f64, {{1, {1}, {2}, "

@@ -1,7 +1,8 @@
 #include "wire/lesson.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -57,7 +58,9 @@ bool is_json_number(std::string_view text) {
   return text.empty();
 }
 
-bool is_same(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool is_same(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
 // "X.1.0:0.5", once for each number that differs, or is written otherwise.
 std::string changed_numbers(const Case& original, const Case& edited) {
