@@ -55,7 +55,7 @@ interface Drawn {
   td: HTMLTableCellElement;
   place: string;  // "weight, query B, key A"
   number: Text;
-  was: {text: Text; arrow: HTMLElement} | undefined;
+  was: {text: Text; arrow: Text} | undefined;
   cell: Cell;
 }
 
@@ -191,17 +191,21 @@ export class Grid {
     td.setAttribute('aria-label', this.spoken(drawn));
   }
 
+  // What a cell was is not shown of one that has not moved (style.css), and stays as it is there.
   private drawWas(drawn: Drawn, hasWas: boolean): void {
-    if (!hasWas && !drawn.was) return;
+    if (!hasWas) return;
     if (!drawn.was) {
-      const text = document.createTextNode(''), arrow = make('span', {'aria-hidden': 'true'}), small = make('small', {class: 'was'});
-      small.append(text, arrow);
+      const text = document.createTextNode(''), arrow = document.createTextNode('');
+      const small = make('small', {class: 'was'}), hidden = make('span', {'aria-hidden': 'true'});
+      hidden.append(arrow);
+      small.append(text, hidden);
       drawn.td.append(' ', small);
       drawn.was = {text, arrow};
     }
-    const {cell} = drawn, {compares} = this.options;
-    drawn.was.text.data = hasWas ? `${kWas[compares]} ${cell.was}` : '';
-    drawn.was.arrow.textContent = hasWas && compares === 'ghost' ? (cell.direction === 1 ? ' ▲' : ' ▼') : '';
+    const {cell, was} = drawn, {compares} = this.options;
+    was.text.data = `${kWas[compares]} ${cell.was}`;
+    const arrow = compares === 'ghost' ? (cell.direction === 1 ? ' ▲' : ' ▼') : '';
+    if (was.arrow.data !== arrow) was.arrow.data = arrow;
   }
 
   // "weight, query B, key A, 0.3302, was 0.1978"
