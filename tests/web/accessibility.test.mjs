@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {findings, kLooks} from './axe.mjs';
-import {addressOf, id, open, shownText, workplace} from './browser.mjs';
+import {addressOf, id, open, ready, shownText, workplace} from './browser.mjs';
 
 const {browser, server} = await workplace();
 
@@ -44,6 +44,7 @@ test('an edit and a mask by keyboard alone, and what a screen reader says', asyn
   await page.keyboard.press('Enter');
   assert.equal(await page.locator(id('changed-count')).textContent(), '21 of 33 cells changed');
   const cell = page.locator(id('cell-weights-0-2'));
+  await ready(page);
   assert.equal(await cell.getAttribute('aria-label'), 'weight, query A, key C, 0.3334′, was 0.4011');
   assert.match(await page.locator(id('live')).textContent(), /21 of 33 cells changed; row A sums to 1.0000/);
   await page.getByRole('button', {name: 'query A, key B: may attend'}).press('Space');

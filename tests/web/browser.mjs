@@ -90,7 +90,7 @@ export async function open(browser, server, fragment = '', options = {}) {
   page.foreign = [];
   page.on('request', (request) => { if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.origin)) page.foreign.push(request.url()); });
   await page.goto(`${server.origin}/${fragment}`);
-  await page.waitForSelector('[data-ready="true"]');
+  await ready(page);
   return page;
 }
 
@@ -104,8 +104,14 @@ export const addressOf = (page) => page.evaluate(() => new Promise((done) => {
     });
   });
 }));
-export const exact = (page, name) => page.locator(id(name)).getAttribute('data-exact');
-export const shownText = (page, name) => page.locator(id(name)).getAttribute('data-text');
+// Cells far from the screen are drawn after the frame that shows an edit, and the page is not ready before.
+export const ready = (page) => page.waitForSelector('[data-ready="true"]', {state: 'attached'});
+async function attributeOf(page, name, attribute) {
+  await ready(page);
+  return page.locator(id(name)).getAttribute(attribute);
+}
+export const exact = (page, name) => attributeOf(page, name, 'data-exact');
+export const shownText = (page, name) => attributeOf(page, name, 'data-text');
 export const texts = (page, names) => Promise.all(names.map((name) => shownText(page, name)));
 
 // A number typed into an input's cell, with the keyboard alone once it has the focus.

@@ -10,6 +10,7 @@ import {
 } from './edits';
 import type {Answer, Engine, Problem} from './engine';
 import {callEverything, larger, pending, wantEverything} from './everything';
+import {afterFrame} from './frame';
 import {idOfSel, placeOfSel} from './ids';
 import {caseNames, caseText, fetchedCase, firstCase} from './lessons';
 import {type Change, isChange, merged} from './merge';
@@ -375,8 +376,7 @@ function keepSoon(): void {
   if (isUnkept) return;
   isUnkept = true;
   if (resting !== undefined) return;
-  if (document.hidden) setTimeout(keepNow);
-  else requestAnimationFrame(() => { setTimeout(keepNow); });
+  afterFrame(keepNow);
 }
 
 // Nothing waits for a page that is left: many edits then stand in the address as they are.

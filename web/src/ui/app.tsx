@@ -3,11 +3,11 @@ import {useLayoutEffect} from 'preact/hooks';
 
 import type {View} from '../answers';
 import {type Edits, isEdited} from '../edits';
-import {pending} from '../everything';
 import {loadDoctor, loadPlane, loadSheet} from '../pages';
 import {caseName, compares, edits, history, outcome, page, redo, reset, undo} from '../store';
 import {Banners} from './banner';
 import {ClaimsPanel} from './claims';
+import {isReady, watchSkipped} from './drawing';
 import {onKey, walk} from './keys';
 import {Lessons} from './lessons';
 import {MaskPanel} from './mask';
@@ -79,9 +79,10 @@ export function App() {
   // With the first drawing, not after it: a key may come at once.
   useLayoutEffect(() => {
     document.addEventListener('keydown', onKey);
-    const stop = effect(outline);
+    const unwatch = watchSkipped(), stop = effect(outline);
     return () => {
       document.removeEventListener('keydown', onKey);
+      unwatch();
       stop();
     };
   }, []);
@@ -97,7 +98,7 @@ export function App() {
         document.getElementById('numbers')?.focus();
       }}>Skip to the numbers</a>
       <Top />
-      <main data-ready={String(pending.value === 0)} data-case={caseName.value}>
+      <main data-ready={isReady} data-case={caseName.value}>
         <h1>{page.value === 'sheet' ? 'A sheet of your own' : doc.question || doc.name}
           {page.value !== 'sheet' && <span class="changed" data-testid="title-changed">{changes(edits.value)}</span>}</h1>
         <p class="soft">{doc.title}</p>

@@ -2,6 +2,7 @@
 // the page's own, which drawing leaves alone.
 import {idOfSel} from '../ids';
 import {origin, outcome, shown, traced} from '../store';
+import {drawLater} from './drawing';
 import {cellsById} from './grid';
 
 // What a screen reader adds to an outlined cell: ids of the words (why.tsx).
@@ -26,16 +27,23 @@ function draw(marks: Marks): void {
   marked = marks;
 }
 
-// An effect of the selection and of what is shown.
+function drawNow(): void {
+  const {sel, pin} = shown.peek(), now = origin.peek(), marks: Marks = new Map();
+  for (const id of now?.feeds ?? []) mark(marks, id, {'data-feeds': '', 'aria-describedby': kFeedsWords});
+  for (const id of now?.from ?? []) mark(marks, id, {'data-from': '', 'aria-describedby': kFromWords});
+  mark(marks, idOfSel(sel ?? ''), {'data-selected': ''});
+  if (pin !== undefined) mark(marks, idOfSel(traced.peek() ?? ''), {'data-pinned': '', 'aria-selected': 'true'});
+  draw(marks);
+}
+
+let outlined: unknown;  // what was chosen when outlines were last drawn
+
+// An effect of the selection, which is outlined in the next frame, and of what is shown: an edit mostly
+// leaves the outlines as they are, and does not wait for the engine to say so.
 export function outline(): void {
-  const {sel, pin} = shown.value, now = origin.value, pinned = pin === undefined ? undefined : traced.value;
+  const chosen = shown.value;
   void outcome.value;
-  requestAnimationFrame(() => {
-    const marks: Marks = new Map();
-    for (const id of now?.feeds ?? []) mark(marks, id, {'data-feeds': '', 'aria-describedby': kFeedsWords});
-    for (const id of now?.from ?? []) mark(marks, id, {'data-from': '', 'aria-describedby': kFromWords});
-    mark(marks, idOfSel(sel ?? ''), {'data-selected': ''});
-    mark(marks, idOfSel(pinned ?? ''), {'data-pinned': '', 'aria-selected': 'true'});
-    draw(marks);
-  });
+  if (chosen === outlined) drawLater(outline, drawNow);
+  else requestAnimationFrame(drawNow);
+  outlined = chosen;
 }

@@ -5,6 +5,7 @@ import {Component, createRef} from 'preact';
 import type {Sum, Table} from '../answers';
 import {cellPlace, selOf} from '../ids';
 import {pin, show} from '../store';
+import {drawIn} from './drawing';
 import {beginEditing} from './editing';
 import {type Compares, Grid, type GridOptions, hasSameForm, rowName} from './grid';
 import {onPaste} from './pasting';
@@ -94,8 +95,9 @@ class GridView extends Component<TableProps> {
   override componentWillUnmount(): void { this.grid?.forget(); }
 
   override shouldComponentUpdate(next: TableProps): boolean {
-    if (hasSameForm(next.table, this.props.table) && next.isInput === this.props.isInput)
-      this.grid?.update(next.table, gridOptions(next));
+    const {grid} = this;
+    if (grid && hasSameForm(next.table, this.props.table) && next.isInput === this.props.isInput)
+      drawIn(grid.root, this, () => grid.update(next.table, gridOptions(next)));
     else
       this.draw(next);
     return false;

@@ -66,7 +66,7 @@ function nameOf(sel: string): string {
 // The chain of pinned cells, each one of those that the one before came from.
 function Pinned() {
   const chain = shown.value.pin?.split(',') ?? [], names = chain.map(nameOf);
-  const count = origin.value?.from.length ?? 0;
+  const count = chain.length > 0 ? origin.value?.from.length ?? 0 : 0;
   return (
     <>
       {chain.length > 0 && (
