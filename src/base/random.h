@@ -38,7 +38,8 @@ struct PairIndex {
 // True with probability p (0: never, 1: always); depends on these numbers alone.
 bool dropped(std::uint64_t seed, const PairIndex& pair, double p);
 
-// flags[n] = dropped(seed, {b, h, i, j + n}, p) for n < count, some at once: in a quarter of the time.
+// flags[n] = dropped(seed, {b, h, i, j + n}, p) for n < count, some at once: in a quarter of the
+// time.
 void dropped_run(std::uint64_t seed, const PairIndex& first, index_t count, double p,
                  std::uint8_t* flags);
 
