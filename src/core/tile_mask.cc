@@ -185,9 +185,44 @@ SegmentRuns::SegmentRuns(const Mask::Segments& part, const PairShape& shape)
       if (row.runs.empty() || row.runs.back().id != ids[j]) row.runs.push_back({j, ids[j]});
       if (j % kTileKeys == 0) row.run_of_block.push_back(static_cast<index_t>(row.runs.size()) - 1);
     }
+    for (std::size_t n = 0; n < row.runs.size(); ++n) {
+      const index_t end = n + 1 < row.runs.size() ? row.runs[n + 1].begin : shape.kv_len;
+      row.documents.push_back({row.runs[n].id, {row.runs[n].begin, end}});
+    }
+    join(row.documents);
     row.runs.push_back({shape.kv_len, 0});
     rows_.push_back(std::move(row));
   }
+}
+
+// Of each id one, in order of ids.
+void SegmentRuns::join(std::vector<Document>& documents) {
+  std::sort(documents.begin(), documents.end(),
+            [](const Document& x, const Document& y) { return x.id < y.id; });
+  std::size_t count = 0;
+  for (const Document& document : documents) {
+    if (count > 0 && documents[count - 1].id == document.id)
+      documents[count - 1].keys = united(documents[count - 1].keys, document.keys);
+    else
+      documents[count++] = document;
+  }
+  documents.resize(count);
+}
+
+KeyRange SegmentRuns::key_range(const PanelRows& rows) const {
+  const index_t b = rows_.size() == 1 ? 0 : rows.b;
+  const index_t* const ids = query_ids_.data() + b * q_len_;
+  const std::vector<Document>& documents = rows_[static_cast<std::size_t>(b)].documents;
+  KeyRange all;
+  for (index_t r = 0; r < rows.count; ++r) {
+    const index_t id = ids[rows.i[r]];
+    if (r > 0 && id == ids[rows.i[r - 1]]) continue;
+    const auto found = std::lower_bound(
+        documents.begin(), documents.end(), id,
+        [](const Document& document, index_t wanted) { return document.id < wanted; });
+    if (found != documents.end() && found->id == id) all = united(all, found->keys);
+  }
+  return all;
 }
 
 void SegmentRuns::hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const {

@@ -58,16 +58,25 @@ class HidingElements {
 class SegmentRuns {
  public:
   SegmentRuns(const Mask::Segments& part, const PairShape& shape);
+  // From the first key of any of the rows' documents to the last.
+  KeyRange key_range(const PanelRows& rows) const;
   void hide(const PanelRows& rows, KeyRange keys, HiddenPairs& hidden) const;
 
  private:
   struct Run {
     index_t begin, id;  // up to the next run's begin
   };
+  struct Document {
+    index_t id;
+    KeyRange keys;  // with its first and its last
+  };
   struct Row {
     std::vector<Run> runs;              // ends with one at kv_len
     std::vector<index_t> run_of_block;  // the run that holds the first key of each block
+    std::vector<Document> documents;    // by id
   };
+  static void join(std::vector<Document>& documents);
+
   std::vector<index_t> query_ids_;  // [1 or batch, q_len]
   std::vector<Row> rows_;           // 1 or batch
   index_t q_len_ = 0;

@@ -105,7 +105,7 @@ TilePlan::TilePlan(const AttentionOptions& options, const PairShape& shape)
   }
 }
 
-KeyRange TilePlan::key_range(const PanelRows& rows) const {
+KeyRange TilePlan::interval_range(const PanelRows& rows) const {
   const Positions p = positions_of(rows, mask_.query_start());
   const KeyRange first = mask_.intervals().at(rows.b, p.first);
   const KeyRange last = mask_.intervals().at(rows.b, p.last);
@@ -114,6 +114,15 @@ KeyRange TilePlan::key_range(const PanelRows& rows) const {
   for (index_t r = 0; r < rows.count; ++r)
     all = united(all, mask_.key_range(rows.b, rows.h[r], rows.i[r]));
   return all;
+}
+
+KeyRange TilePlan::key_range(const PanelRows& rows) const {
+  KeyRange range = interval_range(rows);
+  for (const SegmentRuns& segments : segments_) {
+    const KeyRange documents = segments.key_range(rows);
+    range = {std::max(range.begin, documents.begin), std::min(range.end, documents.end)};
+  }
+  return range.is_empty() ? KeyRange{} : range;
 }
 
 TileKind TilePlan::tile(const PanelRows& rows, KeyRange keys, std::uint32_t* bits) const {

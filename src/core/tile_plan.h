@@ -26,7 +26,9 @@ class TilePlan {
  public:
   TilePlan(const AttentionOptions& options, const PairShape& shape);
 
-  // The union of the rows' key ranges (MaskPlan::key_range).
+  // Outside it no row may attend to any key: the union of the rows' key ranges
+  // (MaskPlan::key_range), where keys are told apart by documents from the first key of the rows'
+  // own to the last.
   KeyRange key_range(const PanelRows& rows) const;
 
   // none: no row may attend to any of `keys`; all: every row to every key; some: bit r of
@@ -46,6 +48,8 @@ class TilePlan {
   const MaskPlan& mask() const { return mask_; }
 
  private:
+  KeyRange interval_range(const PanelRows& rows) const;
+
   MaskPlan mask_;
   BiasPlan bias_;
   std::vector<HidingElements> elements_;  // explicit masks, then dense biases

@@ -56,12 +56,12 @@ bool has_dense_bias_in(const Program& p, double low, double high) {
   for (const Bias::Term& term : p.options.bias.terms()) {
     const auto* dense = std::get_if<Bias::Dense>(&term);
     if (dense == nullptr) continue;
-    const auto [batch, heads, q_len, kv_len] = p.pairs();
-    for (index_t b = 0; b < batch; ++b)
-      for (index_t h = 0; h < heads; ++h)
-        for (index_t i = 0; i < q_len; ++i) {
+    const PairShape pairs = p.pairs();
+    for (index_t b = 0; b < pairs.batch; ++b)
+      for (index_t h = 0; h < pairs.heads; ++h)
+        for (index_t i = 0; i < pairs.q_len; ++i) {
           const BroadcastRow row = broadcast_row(dense->values, b, h, i);
-          for (index_t j = 0; j < kv_len; ++j)
+          for (index_t j = 0; j < pairs.kv_len; ++j)
             if (row.load(j) >= low && row.load(j) <= high) return true;
         }
   }

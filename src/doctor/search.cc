@@ -46,8 +46,8 @@ bool is_better(const Suspect& a, const Suspect& b) {
 }  // namespace
 
 bool is_too_wide(const Program& program) {
-  const auto [batch, heads, q_len, kv_len] = program.pairs();
-  return program.is_matrix_wide() && q_len * kv_len > kMostWidePairs;
+  const PairShape pairs = program.pairs();
+  return program.is_matrix_wide() && pairs.q_len * pairs.kv_len > kMostWidePairs;
 }
 
 std::vector<Suspect> singles(const Program& right) {

@@ -77,9 +77,10 @@ DType narrowest(const AttentionCase& attention, const Claims& claims) {
 }
 
 std::vector<RowIndex> rows_to_check(const Program& program, double most_work) {
-  const auto [batch, heads, q_len, kv_len] = program.pairs();
+  const PairShape pairs = program.pairs();
+  const index_t batch = pairs.batch, heads = pairs.heads, q_len = pairs.q_len;
   const double all = static_cast<double>(batch * heads * q_len);
-  const double row = static_cast<double>(std::max<index_t>(1, kv_len)) *
+  const double row = static_cast<double>(std::max<index_t>(1, pairs.kv_len)) *
                      static_cast<double>(program.d_k() + program.d_v());
   std::vector<RowIndex> rows;
   if (all * row <= most_work) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "core/context_impl.h"
 #include "core/plan_of_batch.h"
@@ -70,9 +73,16 @@ TEST(TilePlan, a_tile_is_the_set_of_allowed_pairs_for_any_options) {
       });
 }
 
+bool has_segments(const Mask& mask) {
+  return std::any_of(mask.parts().begin(), mask.parts().end(), [](const Mask::Part& part) {
+    return std::holds_alternative<Mask::Segments>(part);
+  });
+}
+
 TEST(TilePlan, its_key_range_is_the_union_of_the_rows_ranges) {
   for_random_calls(
       [](TileDraw& draw, const Attention& call, const PairShape& shape, const TilePlan& plan) {
+        if (has_segments(call.options.mask)) return;
         const PanelRows rows = draw.rows(shape);
         const KeyRange found = plan.key_range(rows);
         const MaskPlan mask(call.options, shape);
@@ -88,6 +98,42 @@ TEST(TilePlan, its_key_range_is_the_union_of_the_rows_ranges) {
         ASSERT_EQ(found.begin, begin);
         ASSERT_EQ(found.end, end);
       });
+}
+
+TEST(TilePlan, no_allowed_pair_is_outside_its_key_range) {
+  for_random_calls(
+      [](TileDraw& draw, const Attention& call, const PairShape& shape, const TilePlan& plan) {
+        if (!has_segments(call.options.mask)) return;
+        const PanelRows rows = draw.rows(shape);
+        const KeyRange found = plan.key_range(rows);
+        ASSERT_LE(0, found.begin);
+        ASSERT_LE(found.end, shape.kv_len);
+        for (index_t r = 0; r < rows.count; ++r)
+          for (index_t j = 0; j < shape.kv_len; ++j)
+            ASSERT_FALSE((j < found.begin || j >= found.end) &&
+                         naive_allowed(call, rows.b, rows.h[r], rows.i[r], j))
+                << "row " << r << ", key " << j;
+      });
+}
+
+// Documents of 5, 3 and again 5 tokens, the third with the first one's id.
+TEST(TilePlan, its_key_range_ends_with_the_rows_documents) {
+  const std::vector<index_t> ids{7, 7, 7, 7, 7, -2, -2, -2, 7, 7, 7, 7, 7};
+  AttentionOptions options;
+  options.mask = Mask::segments(1, ids, ids);
+  const TilePlan plan(options, {1, 1, 13, 13});
+  const auto range = [&plan](index_t begin, index_t end) {
+    const KeyRange keys = plan.key_range(panel_rows(0, 0, 1, begin, end));
+    return std::pair(keys.begin, keys.end);
+  };
+  EXPECT_EQ(range(5, 8), std::pair(index_t{5}, index_t{8}));
+  EXPECT_EQ(range(6, 9), std::pair(index_t{0}, index_t{13}));
+  EXPECT_EQ(range(0, 5), std::pair(index_t{0}, index_t{13}));
+  options.mask = options.mask & Mask::causal();
+  const TilePlan causal(options, {1, 1, 13, 13});
+  const KeyRange keys = causal.key_range(panel_rows(0, 0, 1, 5, 7));
+  EXPECT_EQ(keys.begin, 5);
+  EXPECT_EQ(keys.end, 7);
 }
 
 TEST(TilePlan, no_keys_are_no_tile) {
