@@ -7,7 +7,7 @@ namespace glasshead {
 namespace {
 
 std::vector<index_t> part_of(const std::vector<index_t>& all, index_t begin, index_t count) {
-  return {all.begin() + begin, all.begin() + begin + count};
+  return {all.data() + begin, all.data() + begin + count};
 }
 
 std::vector<index_t> one_of(const std::vector<index_t>& lengths, index_t b) {
