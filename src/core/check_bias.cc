@@ -130,12 +130,12 @@ struct StoredElements {
 // memory.
 bool all_fit(const Broadcast& values, DType compute, const StoredElements& stored) {
   std::array<std::size_t, 4> axis{0, 1, 2, 3};  // the widest step first
-  std::stable_sort(axis.begin(), axis.end(), [&](std::size_t x, std::size_t y) {
+  std::sort(axis.begin(), axis.end(), [&](std::size_t x, std::size_t y) {
     const auto step = [&](std::size_t n) {
       return stored.extent[n] == 1 ? std::numeric_limits<index_t>::max()
                                    : std::abs(stored.stride[n]);
     };
-    return step(x) > step(y);
+    return step(x) != step(y) ? step(x) > step(y) : x < y;
   });
   const auto extent = [&](std::size_t n) { return stored.extent[axis[n]]; };
   const auto stride = [&](std::size_t n) { return stored.stride[axis[n]]; };
