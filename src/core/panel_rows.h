@@ -21,10 +21,11 @@ struct PanelRows {
   index_t last() const { return std::max(i[0], i[count - 1]); }
 };
 
+enum class Order : std::uint8_t { ascending, descending };
+
 // Calls f(r, h, i) for the packed rows [begin, end), r from 0: query row i of the n-th of the
 // `group` heads that share kv head g is packed row i * group + n. From the last to the first if
 // descending.
-enum class Order : std::uint8_t { ascending, descending };
 template <class F>
 inline void for_packed_rows(index_t g, index_t group, index_t begin, index_t end, Order order,
                             const F& f) {
